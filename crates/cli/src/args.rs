@@ -2,6 +2,10 @@
 //!
 //! **Failure.** A wrong command line ends the program here, with status 2 and the usage.
 
+mod live;
+
+pub use live::{Get, Top};
+
 use crate::failure::Failure;
 use crate::options::{self, Setting};
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -24,6 +28,7 @@ use std::time::Duration;
   craton lab run speed --quick              the lab's workloads on several allocators
   craton replay server.trace                a recorded trace with other settings
   craton core --pid 1234 leaks              objects that a process has lost
+  craton top 1234                           a process's memory, while it runs
 
 `craton help COMMAND` shows a command's options and examples.
 
@@ -50,8 +55,12 @@ pub enum Task {
     Replay(Replay),
     /// Inspect the heap of a running process or core file: contents, leaks, damage
     Core(Core),
+    /// Show options, counters and the memory ledger of a running process
+    Get(Get),
     /// Set options of a running process
     Set(Set),
+    /// Show the processes on Craton, or one's memory, again and again
+    Top(Top),
     /// Make, inspect and repair files of persistent heaps
     Heap(Heap),
 }

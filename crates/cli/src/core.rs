@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, leaks, log, save, stats, verify, whatis,
+    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, leaks, log, save, stats, verify, whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Once;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,13 +26,16 @@ const SHOWN: usize = 20;
 const TRIES: u32 = 20;
 /// Stops before a heap counts as broken: a few marks change without a lock.
 const DOUBTS: u32 = 3;
+/// A stop that is announced.
+const NOTICED_S: f64 = 0.1;
+static ANNOUNCED: Once = Once::new();
 const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let (target, exe) = (target(args)?, args.exe.as_deref());
     let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {
-        let memory = open(target, exe, true)?;
+        let memory = open(target, exe, true, &args.task)?;
         let bytes = save(&*memory, file)?;
         let line = format!("{}: {} of memory written to {}", memory.name(), format::bytes(bytes), file.display());
         let text = plain(&line) + "\n";
@@ -42,8 +46,9 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let mut stops = matches!(args.task, CoreTask::Leaks { .. });
     loop {
         attempt += 1;
-        let memory = open(target, exe, stops)?;
-        let done = Heap::find(&*memory).map_err(Failure::from).and_then(|heap| {
+        let memory = open(target, exe, stops, &args.task)?;
+        let walk = if matches!(args.task, CoreTask::Stats) { Heap::count } else { Heap::find };
+        let done = walk(&*memory).map_err(Failure::from).and_then(|heap| {
             let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
             let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
             if is_last { inspect(args, &heap, json.as_mut()) } else { Ok(None) }
@@ -123,15 +128,36 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
+/// Says how long the process will stand still, if one would notice.
+fn announce(pid: u32, task: &CoreTask) {
+    // By a heap of a gigabyte, on a machine of 2 slow processors.
+    let ns_for_byte = match task {
+        CoreTask::Stats => 0.1,
+        CoreTask::Leaks { .. } => 4.4,
+        CoreTask::Save { .. } => 2.0,
+        CoreTask::Whatis { .. } | CoreTask::Verify | CoreTask::Log { .. } => 1.1,
+    };
+    let Ok(page) = Watch::open(pid).and_then(|watch| watch.page()) else { return };
+    let seconds = page.heap_bytes() as f64 * ns_for_byte / 1e9;
+    if seconds >= NOTICED_S {
+        let heap = format::bytes(page.heap_bytes());
+        say(&format!("craton: process {pid} stands still for about {seconds:.1} s while its heap of {heap} is read\n"));
+    }
+}
+
 /// Asleep, or stopped if `stops`.
-fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn Memory>, String> {
+fn open(target: Target<'_>, exe: Option<&Path>, stops: bool, task: &CoreTask) -> Result<Box<dyn Memory>, String> {
     if let (Target::Process(pid), false) = (target, stops)
         && let Some(asleep) = Live::asleep(pid)?
     {
         return Ok(Box::new(asleep));
     }
     let memory: Box<dyn Memory> = match target {
-        Target::Process(pid) => Box::new(Live::stop(pid)?),
+        Target::Process(pid) => {
+            // Not again at a further attempt.
+            ANNOUNCED.call_once(|| announce(pid, task));
+            Box::new(Live::stop(pid)?)
+        }
         Target::Core(core) => Box::new(CoreFile::open(core, exe)?),
     };
     if let threads @ 1.. = memory.interrupted() {

@@ -11,6 +11,7 @@ pub mod args;
 mod compare;
 mod core;
 pub mod failure;
+mod get;
 mod heap;
 mod lab;
 mod library;
@@ -24,6 +25,7 @@ mod run;
 mod set;
 pub mod signals;
 pub mod terminal;
+mod top;
 mod usage;
 
 pub use usage::nearest;
@@ -44,7 +46,9 @@ pub fn main() -> ExitCode {
         Ok(Task::Lab(args)) => lab::lab(&args),
         Ok(Task::Replay(args)) => replay::replay(&args),
         Ok(Task::Core(args)) => core::core(&args),
+        Ok(Task::Get(args)) => get::get(&args),
         Ok(Task::Set(args)) => set::set(&args),
+        Ok(Task::Top(args)) => top::top(&args),
         Ok(Task::Heap(args)) => heap::heap(&args),
         Err(error) if error.use_stderr() => usage::explain(error, &typed).exit(),
         Err(help) => usage::print(&help),

@@ -14,6 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 pub const VARIABLE: &str = "CRATON_OPTIONS";
+const STATS_DIR: &[u8] = b"stats_dir=";
 const STATS_FILE: &[u8] = b"stats_file=";
 const HARDENED: &[u8] = b"hardened";
 /// The library takes no longer path.
@@ -76,6 +77,10 @@ impl Setting {
             }
             _ => Ok(Self(OsString::from_vec([b"trace=", bytes].concat()))),
         }
+    }
+
+    pub fn stats_dir(path: &OsStr) -> Self {
+        Self(OsString::from_vec([STATS_DIR, path.as_bytes()].concat()))
     }
 
     pub fn stats_file(path: &OsStr) -> Self {
@@ -170,7 +175,15 @@ pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a S
 }
 
 pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
-    let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(STATS_FILE));
+    last(options, STATS_FILE)
+}
+
+pub fn stats_dir(options: &OsStr) -> Option<&OsStr> {
+    last(options, STATS_DIR)
+}
+
+fn last<'a>(options: &'a OsStr, key: &[u8]) -> Option<&'a OsStr> {
+    let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(key));
     paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)
 }
 

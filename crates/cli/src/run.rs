@@ -5,9 +5,13 @@
 //!
 //! **Cost.** Less than a millisecond.
 
+mod ended;
 mod forward;
+mod group;
 mod record;
 mod served;
+
+pub use ended::contents;
 
 use crate::args;
 use crate::failure::Failure;

@@ -1,20 +1,27 @@
 //! `craton set`: options of a running process.
 //!
+//! **What.** Prints each option that is set, with its value before.
+//!
 //! **Failure.** Prints refused settings; the others are in force. A process that does not read the
 //! request in time will do so later; the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;
-use crate::terminal::{plain, say};
-use craton_inspect::{Answer, Refused};
+use crate::terminal::{Stream, plain, say};
+use craton_inspect::{Answer, Published, Refused, Watch};
+use craton_tables::options::OPTIONS;
 use std::process::ExitCode;
 
 const WAITS: u8 = 3;
 
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
     let (pid, settings) = (args.pid, &args.settings);
+    let before = Watch::open(pid).and_then(|watch| watch.page()).ok();
     match craton_inspect::set(pid, settings, args.wait)? {
         Answer::Done(refused) => {
+            let is_set = |setting: &&String| !refused.iter().any(|r| !r.waited && r.setting == **setting);
+            let text: String = settings.iter().filter(is_set).map(|s| done(pid, s, before.as_ref())).collect();
+            Stream::Out.write(&text).map_err(|e| format!("cannot print what was set: {e}"))?;
             for Refused { setting, why, waited } in &refused {
                 let of = if *waited { ", of an earlier request" } else { "" };
                 let line = format!("process {pid}: option \"{setting}\"{of}: {why}");
@@ -40,4 +47,16 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
             Ok(ExitCode::from(WAITS))
         }
     }
+}
+
+/// `process 7: thp=never (was auto)`.
+fn done(pid: u32, setting: &str, before: Option<&Published>) -> String {
+    let key = setting.split_once('=').map_or(setting, |(key, _)| key);
+    let default = || OPTIONS.iter().find(|row| row.key == key).map(|row| row.default.to_owned());
+    let was = before.and_then(|page| {
+        let set = page.options.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
+        set.or_else(default).filter(|value| !value.is_empty())
+    });
+    let was = was.map_or_else(String::new, |was| format!(" (was {was})"));
+    format!("{}\n", plain(&format!("process {pid}: {setting}{was}")))
 }

@@ -73,7 +73,8 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
     let program = Program::start(&place, "loses", LOSES);
     let core = place.path("saved.core");
     let saved = said(&mut craton(["core", "--pid", &program.pid(), "save", &core]));
-    assert_eq!((saved.status, saved.err.as_str()), (0, ""));
+    let announced = format!("craton: process {} stands still for about 0.2 s while its heap of ", program.pid());
+    assert!(saved.status == 0 && saved.err.starts_with(&announced) && saved.err.lines().count() == 1, "{}", saved.err);
     let expected = expected(&program);
     assert!(program.end());
     let (found, status) = row(&[&core, "leaks"]);
@@ -194,6 +195,8 @@ fn options_are_set_in_a_running_process() {
     let set = |settings: &[&str]| said(&mut craton([&["set", &program.pid()], settings].concat()));
     let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
     assert_eq!((done.status, done.err.as_str()), (0, ""));
+    let pid = program.pid();
+    assert_eq!(done.out, format!("process {pid}: release_rate=0 (was auto)\nprocess {pid}: stats_file={file}\n"));
     let refused = set(&["page_heap=frames", "--wait", "60"]);
     assert!(refused.status == 1 && refused.err.contains("before the first request"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);

@@ -7,6 +7,7 @@ mod core_kit;
 mod documents;
 mod heap;
 mod interrupts;
+mod live;
 mod replay;
 mod run;
 mod usage;

@@ -160,11 +160,12 @@ fn nothing_served_is_said_with_the_reason() {
     let said_static = said(&mut craton(["run", "--stats", "--", &program]));
     assert_eq!(said_static.status, 5);
     assert!(said_static.err.contains("nothing was served") && said_static.err.contains("is linked statically"));
-    let killed = said(&mut craton(["run", "--stats", "--", "sh", "-c", "kill -KILL $$"]));
+    let source = "#include <signal.h>\nint main(void) { return raise(SIGKILL); }";
+    let killed = said(&mut craton(["run", "--stats", "--", &place.compile("killed", source, &["-static"])]));
     assert!(killed.err.contains("nothing was served") && killed.err.contains("signal 9"), "{}", killed.err);
     let source = "#include <unistd.h>\nint main(void) { _exit(0); }";
     let silent = said(&mut craton(["run", "--stats", "--", &place.compile("silent", source, &[])]));
-    assert!(silent.err.contains("nothing was served") && silent.err.contains("_exit"), "{}", silent.err);
+    assert!(silent.err.contains("ended by _exit") && silent.err.contains("total"), "{}", silent.err);
 }
 
 /// It would not start.
@@ -301,4 +302,74 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
         assert!(said.err.contains(path) && said.err.contains(reason), "{path}: {}", said.err);
         assert!(said.err.contains("CRATON_LIBRARY") && said.out.is_empty(), "the program does not run: {}", said.out);
     }
+}
+
+/// Grows by small objects, then ends as its argument says.
+const ENDS: &str = r#"
+    #include <signal.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void grow(int n, int size) { while (n--) if (!memset(malloc(size), 1, size)) abort(); }
+    int main(int argc, char **argv) {
+        grow(20000, 800);
+        switch (argv[1][0]) {
+        case 'k': return raise(SIGKILL);
+        case 'a': abort();
+        case '_': _exit(3);
+        case 'e': return execl("/bin/sh", "sh", "-c", "kill -TERM $$", NULL);
+        case 'f':
+            if (!fork()) { grow(20000, 2000); raise(SIGKILL); }
+            return !wait(NULL);
+        }
+        return 0;
+    }"#;
+
+#[test]
+fn a_process_that_ends_without_exit_leaves_its_statistics() {
+    let place = Place::new("ends");
+    let program = place.compile("grower", ENDS, &[]);
+    for (how, status, name, end) in [
+        ("kill", 137, "(grower)", "ended by SIGKILL: heap 1"),
+        ("abort", 134, "(grower)", "ended by SIGABRT: heap 1"),
+        ("_exit", 3, "(grower)", "ended by _exit, or became another program by exec: heap 1"),
+        ("exec", 143, "(sh)", "ended by SIGTERM: heap "),
+        ("fork", 0, "(grower)", "ended by a signal, _exit or exec: heap "),
+    ] {
+        let said = said(&mut craton(["run", "--stats", "--", &program, how]));
+        assert_eq!(said.status, status, "{how}: {}", said.err);
+        let line = said.err.lines().find(|line| line.contains(end)).unwrap_or_else(|| panic!("{how}: {}", said.err));
+        assert!(line.contains(name), "{line}");
+        let size = if how == "fork" { "2,048" } else { "816" };
+        assert!(how == "exec" || line.ends_with(&format!(" MiB in objects of {size} bytes")), "{line}");
+        assert!(!said.err.contains("nothing was served") && said.err.contains("\ntotal"), "{}", said.err);
+    }
+    let exits = said(&mut craton(["run", "--stats", "--", &program, "0"]));
+    assert!(exits.err.starts_with("craton: processes served"), "{}", exits.err);
+}
+
+#[test]
+fn a_stats_dir_keeps_the_files_of_killed_processes_alone() {
+    let place = Place::new("stats-dir");
+    let (program, folder) = (place.compile("grower", ENDS, &[]), place.path("stats"));
+    fs::create_dir(&folder).unwrap();
+    let option = format!("stats_dir={folder}");
+    let run = |how: &str| said(&mut craton(["run", "-o", &option, "--", &program, how]));
+    let files = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!((run("0").status, files().len()), (0, 0));
+    let killed = run("kill");
+    assert!(killed.status == 137 && killed.err.is_empty(), "{}", killed.err);
+    let bytes = fs::read(&files()[0]).unwrap();
+    assert!(files().len() == 1 && bytes.len() == 4096 && bytes.starts_with(b"\0CRATON1"));
+    assert_eq!(fs::metadata(&files()[0]).unwrap().permissions().mode() & 0o777, 0o600);
+    // Another run's file is not ours to report.
+    let both = said(&mut craton(["run", "--stats", "-o", &option, "--", &program, "kill"]));
+    assert_eq!(both.err.matches("ended by").count(), 1, "{}", both.err);
+    let absent = said(&mut craton(["run", "-o", "stats_dir=/nonexistent", "--", &program, "0"]));
+    assert_eq!(absent.status, 0);
+    let line = "craton: stats_dir: cannot create a file in /nonexistent: no such folder; statistics go with a process that is \
+        killed\n";
+    assert_eq!(absent.err, line);
 }

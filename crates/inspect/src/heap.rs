@@ -4,13 +4,15 @@
 //! and on no free list (sized frees set no mark). [`Heap::broken`] collects damage.
 
 mod lists;
+mod record;
 
 use crate::caches::{Caches, Place};
 use crate::kit::Kit;
 use crate::memory::Memory;
 use crate::morph::Morph;
-use crate::reader::{Reader, text_in, u16_in, u32_in, word_in};
+use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::{Class, Table};
+use record::{Record, RecordShape};
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -63,70 +65,6 @@ pub enum Span {
     Notes { first: u64, cache: u32 },
 }
 
-/// Offsets in a slab's record.
-#[derive(Debug)]
-pub(crate) struct RecordShape {
-    bytes: usize,
-    /// Of [`RecordShape::FIELDS`].
-    at: [usize; 6],
-    /// Of [`Record::last`].
-    pub unit: u64,
-    entry_mask: u32,
-    owned: u32,
-    class_shift: u32,
-    gone: u32,
-    /// The last page is a guard page, no part of the object.
-    guard: u32,
-}
-
-impl RecordShape {
-    const FIELDS: [&str; 6] = ["free", "morph", "used", "carved", "last", "owner"];
-
-    fn of(table: &Table) -> Result<Self, String> {
-        let get = |name: &str| table.get(&format!("record.{name}"));
-        let mut at = [0; 6];
-        for (at, name) in at.iter_mut().zip(Self::FIELDS) {
-            *at = get(name)? as usize;
-        }
-        Ok(Self {
-            bytes: get("bytes")? as usize,
-            at,
-            unit: get("unit")?,
-            entry_mask: (1 << get("entry_bits")?) - 1,
-            owned: get("owned_bit")? as u32,
-            class_shift: get("owned_class_shift")? as u32,
-            gone: table.get("length.gone_bit")? as u32,
-            guard: table.get("length.guard_bit").unwrap_or(0) as u32,
-        })
-    }
-
-    fn record(&self, record: &[u8], pages: u32) -> Record {
-        let [free, morph, used, carved, last, owner] = self.at;
-        Record {
-            free: word_in(record, free),
-            pages: u64::from(pages & !(self.gone | self.guard)).saturating_sub((pages & self.guard != 0).into()),
-            is_gone: pages & self.gone != 0,
-            morph: u32_in(record, morph),
-            used: u16_in(record, used).into(),
-            carved: u16_in(record, carved).into(),
-            last: u16_in(record, last).into(),
-            owner: record.get(owner).copied().unwrap_or(0).into(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    pub free: u64,
-    pub pages: u64,
-    pub is_gone: bool,
-    pub morph: u32,
-    pub used: u64,
-    pub carved: u64,
-    pub last: u64,
-    pub owner: u64,
-}
-
 pub struct Heap<'m> {
     pub reader: Reader<'m>,
     pub table: Table,
@@ -145,6 +83,7 @@ pub struct Heap<'m> {
     pub(crate) page: u64,
     pub(crate) map_at: u64,
     pub(crate) records_at: u64,
+    pub(crate) lengths_at: u64,
     pub(crate) shards: u64,
     pub(crate) marks: Vec<u8>,
     records: Vec<u8>,
@@ -164,6 +103,11 @@ pub struct Heap<'m> {
     pub on_slabs: u64,
     /// On all other free lists.
     pub in_caches: u64,
+    /// Of these, by class: on slabs of the class, and of the older class of slabs of two.
+    pub(crate) cached: Vec<u64>,
+    pub(crate) old_cached: Vec<u64>,
+    /// Slabs' lists were not followed: their counts say how many objects are out.
+    pub(crate) is_counted: bool,
     /// By threads: their data may be between two states.
     pub held: Vec<String>,
     pub broken: Vec<Broken>,
@@ -175,6 +119,35 @@ impl<'m> Heap<'m> {
     /// # Errors
     /// Not on Craton, another release, or required memory is missing.
     pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
+        let mut this = Self::outline(memory)?;
+        this.check_caches();
+        this.find_free()?;
+        Ok(this)
+    }
+
+    /// Enough for [`crate::stats`], and faster: slabs' counts instead of their lists, unless an
+    /// object cache or the debugging kit needs a look at objects.
+    ///
+    /// # Errors
+    /// As [`Heap::find`].
+    pub fn count(memory: &'m dyn Memory) -> Result<Self, String> {
+        let mut this = Self::outline(memory)?;
+        this.is_counted = this.caches.all.is_empty() && this.kit.buffers.is_empty();
+        if this.is_counted {
+            this.find_cached()?;
+        } else {
+            this.check_caches();
+            this.find_free()?;
+        }
+        Ok(this)
+    }
+
+    /// The spans alone, by the library's tables: no object's memory is read. Of a process that runs
+    /// some may have changed meanwhile, and count as broken.
+    ///
+    /// # Errors
+    /// As [`Heap::find`].
+    pub fn outline(memory: &'m dyn Memory) -> Result<Self, String> {
         let reader = Reader::new(memory);
         let table = Table::find(&reader)?;
         let get = |name: &str| table.get(name);
@@ -198,10 +171,12 @@ impl<'m> Heap<'m> {
         let map = reader.bytes(map_at, granted as usize * 4)?;
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) % (1 << bits) / unit) as u8).collect();
         let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
-        let lengths = reader.bytes(at("layout.lengths")?, granted as usize * 4)?;
+        let lengths_at = at("layout.lengths")?;
+        let lengths = reader.bytes(lengths_at, granted as usize * 4)?;
         let page = get("page.bytes")?;
         let caches = Caches::read(&reader, &table, table.get("caches")?, page)?;
         let kit = Kit::read(&reader, &table)?;
+        let (cached, old_cached) = (vec![0; table.classes.len()], vec![0; table.classes.len()]);
         let mut this = Self {
             caches,
             kit,
@@ -219,6 +194,7 @@ impl<'m> Heap<'m> {
             page,
             map_at,
             records_at,
+            lengths_at,
             shards,
             marks,
             records,
@@ -229,6 +205,9 @@ impl<'m> Heap<'m> {
             unmarked: HashSet::new(),
             on_slabs: 0,
             in_caches: 0,
+            cached,
+            old_cached,
+            is_counted: false,
             held: Vec::new(),
             broken: Vec::new(),
         };
@@ -236,8 +215,6 @@ impl<'m> Heap<'m> {
         this.find_spans()?;
         this.find_huge()?;
         this.find_kept()?;
-        this.check_caches();
-        this.find_free()?;
         Ok(this)
     }
 

@@ -24,28 +24,35 @@ mod core_file;
 mod heap;
 mod kit;
 mod leaks;
+mod ledger;
 mod live;
 mod memory;
 mod morph;
 mod names;
+mod published;
 mod reader;
+mod resident;
 mod save;
 mod set;
 mod stats;
 mod table;
 mod verify;
+mod watch;
 mod whatis;
 
 pub use core_file::CoreFile;
 pub use heap::Heap;
 pub use kit::{Log, log};
 pub use leaks::{Group, Leaks, leaks};
-pub use live::Live;
+pub use ledger::{ClassRow, Ledger, Row, ledger};
+pub use live::{Live, is_running};
 pub use memory::Memory;
+pub use published::{ClassShare, Published};
 pub use save::save;
 pub use set::{Answer, Refused, set};
 pub use stats::{Stats, stats};
 pub use verify::{Verdict, verify};
+pub use watch::{Watch, on_craton};
 pub use whatis::whatis;
 
 #[cfg(test)]

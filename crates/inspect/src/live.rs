@@ -122,6 +122,16 @@ impl Live {
         }
     }
 
+    /// Read while it runs: its memory may change under the reader.
+    ///
+    /// # Errors
+    /// The system's error, with a remedy.
+    pub fn watch(pid: u32) -> Result<Self, String> {
+        let memory = open(pid, false)?;
+        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
+    }
+
     /// Read and written while it runs.
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
         let memory = open(pid, true)?;
@@ -258,6 +268,11 @@ pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {
     matches!(state(pid, id), None | Some('Z' | 'X'))
 }
 
+/// There is such a process, and it has not ended.
+pub fn is_running(pid: u32) -> bool {
+    !is_zombie(pid, pid)
+}
+
 pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }
@@ -270,7 +285,10 @@ fn state(pid: u32, id: u32) -> Option<char> {
 
 fn open(pid: u32, write: bool) -> Result<File, String> {
     if !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
-        return Err(format!("there is no process {pid}; `pgrep -a NAME` finds the number of a program's process"));
+        return Err(format!(
+            "there is no process {pid}; `pgrep -a NAME` finds the number of a program's process. Inside a container its \
+             processes have other numbers than outside"
+        ));
     }
     if pid == std::process::id() {
         return Err(format!("process {pid} is this program itself; give the number of another"));
@@ -279,7 +297,7 @@ fn open(pid: u32, write: bool) -> Result<File, String> {
     fs::OpenOptions::new().read(true).write(write).open(path).map_err(|error| refused(pid, &error))
 }
 
-fn refused(pid: u32, error: &io::Error) -> String {
+pub(crate) fn refused(pid: u32, error: &io::Error) -> String {
     let tracer = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
         line.trim().parse::<u32>().ok().filter(|tracer| *tracer != 0)

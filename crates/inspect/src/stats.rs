@@ -1,4 +1,5 @@
-//! The heap's contents by class and heap, counted object by object.
+//! The heap's contents by class and heap: by the counts of slabs' records where those suffice,
+//! else object by object.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Span};
@@ -102,6 +103,10 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
     };
     let mut classes: BTreeMap<u8, ClassLine> = BTreeMap::new();
     let mut heaps: BTreeMap<u32, HeapLine> = BTreeMap::new();
+    if heap.is_counted {
+        count(heap, &mut stats, &mut classes, &mut heaps);
+        return finish(heap, stats, classes, heaps);
+    }
     for span in &heap.spans {
         match span {
             Span::Slab { class, own: 0, .. } => classes.entry(*class).or_default().slabs += 1,
@@ -167,6 +172,82 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
         line.objects += heap.kit.buffers.iter().filter(of_cache).count() as u64;
         stats.caches.push(line);
     }
+    finish(heap, stats, classes, heaps)
+}
+
+/// By the counts in slabs' records, less what caches hold.
+fn count(
+    heap: &Heap<'_>,
+    stats: &mut Stats,
+    classes: &mut BTreeMap<u8, ClassLine>,
+    heaps: &mut BTreeMap<u32, HeapLine>,
+) {
+    let size = |class: u8| heap.class(class).map_or(0, |class| class.object);
+    let mut old = vec![0u64; heap.old_cached.len()];
+    for span in &heap.spans {
+        let record = heap.record(span.first());
+        match span {
+            Span::Slab { class, own: 0, .. } => {
+                let line = classes.entry(*class).or_default();
+                line.slabs += 1;
+                line.objects += record.used;
+                line.free += record.carved.saturating_sub(record.used);
+            }
+            Span::Slab { class, own, .. } => {
+                let line = heaps.entry(*own).or_default();
+                line.objects += record.used;
+                line.bytes += record.used * size(*class);
+            }
+            Span::Morphed { entry, .. } => {
+                let line = classes.entry(entry.to).or_default();
+                line.slabs += 1;
+                line.morphed += 1;
+                line.objects += record.used;
+                line.free += record.carved.saturating_sub(record.used);
+                entry.old_objects().for_each(|(_, _, class)| old[usize::from(class)] += 1);
+            }
+            Span::Large { pages, own: 0, .. } => {
+                add(&mut stats.large_objects, &mut stats.large_bytes, pages * heap.page);
+            }
+            Span::Large { pages, own, .. } => {
+                let line = heaps.entry(*own).or_default();
+                add(&mut line.objects, &mut line.bytes, pages * heap.page);
+            }
+            Span::Cached { .. } | Span::Notes { .. } => (),
+        }
+    }
+    for (class, (old, cached)) in old.into_iter().zip(&heap.old_cached).enumerate() {
+        let live = old.saturating_sub(*cached);
+        stats.old_objects += live;
+        if live > 0 {
+            classes.entry(class as u8).or_default().objects += live;
+        }
+    }
+    for (class, line) in classes.iter_mut() {
+        let cached = heap.cached[usize::from(*class)].min(line.objects);
+        line.objects -= cached;
+        line.free += cached;
+        line.bytes = line.objects * size(*class);
+    }
+    for (_, bytes) in &heap.huge {
+        add(&mut stats.huge_objects, &mut stats.huge_bytes, *bytes);
+    }
+    let lines = classes.values().map(|line| (line.objects, line.bytes));
+    let lines = lines.chain(heaps.values().map(|line| (line.objects, line.bytes)));
+    let others = [(stats.large_objects, stats.large_bytes), (stats.huge_objects, stats.huge_bytes)];
+    for (objects, bytes) in lines.chain(others) {
+        stats.objects += objects;
+        stats.bytes += bytes;
+    }
+}
+
+/// Sizes and names.
+fn finish(
+    heap: &Heap<'_>,
+    mut stats: Stats,
+    classes: BTreeMap<u8, ClassLine>,
+    heaps: BTreeMap<u32, HeapLine>,
+) -> Result<Stats, String> {
     for (class, mut line) in classes {
         line.object_bytes = heap.class(class).map_or(0, |c| c.object);
         stats.classes.push(line);

@@ -68,8 +68,15 @@ fn threads_live_at_both_limits() {
 #[test]
 fn limits_below_what_is_in_use_act_at_once_and_say_so() {
     let output = run("below_use", "");
-    let lines: Vec<&str> = output.stderr.lines().collect();
-    assert_eq!(lines.len(), 5, "{output}");
+    // Those say what fills the heap, once a minute.
+    let (full, lines): (Vec<&str>, Vec<&str>) =
+        output.stderr.lines().partition(|line| line.starts_with("craton: the "));
+    assert_eq!((lines.len(), full.len()), (5, 2), "{output}");
+    assert!(
+        full[0].contains("the soft limit of 20.0 MiB is passed") && full[0].contains("objects of 4096"),
+        "{output}"
+    );
+    assert!(full[1].contains("the hard limit of 10.0 MiB refused a request of "), "{output}");
     let (soft, hard) = (20 << 20, 10 << 20);
     let above = format!(
         "craton: hard_limit of {hard} bytes is below the soft_limit of {soft} bytes, which is never reached now; set that below it, too"

@@ -81,7 +81,7 @@ const CRATES: [Crate; 24] = [
     // Not the allocator, whose hooks at start and exit would be measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
     // It knows the library by its exported table.
-    tool("craton-inspect", &[]),
+    tool("craton-inspect", &["craton-tables"]),
     // Of the system, heap files alone.
     tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),

@@ -12,7 +12,9 @@ const ARGS: &str = "crates/cli/src/args.rs";
 
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
-    let known = Known { args: text(ARGS), make: text("Makefile"), files };
+    let of_args = |file: &&File| file.path == ARGS || file.path.starts_with(ARGS.trim_end_matches(".rs"));
+    let args: String = files.iter().filter(of_args).map(|file| file.text.as_str()).collect();
+    let known = Known { args: &args, make: text("Makefile"), files };
     let mut found = Vec::new();
     for file in files.iter().filter(|file| is_document(&file.path)) {
         let mut is_shell = false;

@@ -1,9 +1,11 @@
-//! A process's statistics at its exit: a line of JSON in `stats_file`.
+//! A process's statistics at its end: a line of JSON in `stats_file`, or the page of its
+//! `stats_dir`.
 //!
-//! **What.** Only the library writes the line, so it proves service. A process that never allocates
+//! **What.** Only the library writes either, so it proves service. A process that never allocates
 //! has zeros.
 
 use crate::terminal::plain;
+use craton_inspect::Published;
 use craton_lab::format::{bytes, count, stacked};
 use serde_json::Value;
 
@@ -32,12 +34,17 @@ const HEAD: [&str; 9] = [
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    pid: u64,
+    pub pid: u64,
     exe: String,
     numbers: [u64; NUMBERS.len()],
 }
 
 impl Record {
+    pub fn of(left: &Published) -> Self {
+        let numbers = NUMBERS.map(|(key, _)| left.number(key));
+        Self { pid: left.pid.into(), exe: left.exe.clone(), numbers }
+    }
+
     pub fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let number = |key: &str| value.get(key)?.as_u64();

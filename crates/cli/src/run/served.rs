@@ -1,18 +1,22 @@
 //! `craton run --stats`: which processes of a program Craton served.
 //!
 //! **What.** The program runs as a child, and its processes write [`record`]s to a private file at
-//! exit. A `stats_file` of the caller gets them too.
+//! exit. A `stats_file` of the caller gets them too. While they run, their statistics are in pages
+//! of a private folder, or of the caller's `stats_dir`: a process that ends by a signal or `_exit`
+//! leaves its page, and gets a sentence ([`ended`]).
 //!
-//! **Failure.** A process that ends by `_exit`, `exec` or a signal leaves no record; without any, a
-//! message has the likely reason. The exit status is the program's.
+//! **Failure.** Without a record a message has the likely reason. The exit status is the program's.
 
-use super::forward;
+use super::group::Group;
 use super::record::{self, Record};
+use super::{ended, forward};
 use crate::args;
 use crate::failure::Failure;
 use crate::options::{self, Setting};
 use crate::program;
 use crate::terminal::{Stream, plain, say};
+use craton_inspect::Published;
+use std::collections::HashSet;
 use std::env;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -34,9 +38,11 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
     })?;
     let file = directory.path().join("stats");
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);
-    let own = Setting::stats_file(file.as_os_str());
-    command.env(options::VARIABLE, options::merge(Some(&asked), [&own]));
+    let pages = options::stats_dir(&asked).map_or_else(|| directory.path().to_owned(), PathBuf::from);
+    let own = [Setting::stats_file(file.as_os_str()), Setting::stats_dir(pages.as_os_str())];
+    command.env(options::VARIABLE, options::merge(Some(&asked), &own));
 
+    let (group, start_ns) = (Group::ours(), now_ns());
     forward::start();
     let mut child = command.spawn().map_err(|e| program::cannot_start(&args.command[0], &e))?;
     forward::to(&child);
@@ -52,19 +58,31 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
             say(&format!("craton: {}\n", plain(&line)));
         }
     }
-    let records: Vec<Record> = String::from_utf8_lossy(&lines).lines().filter_map(Record::parse).collect();
+    let mut records: Vec<Record> = String::from_utf8_lossy(&lines).lines().filter_map(Record::parse).collect();
+    let exited: HashSet<u64> = records.iter().map(|record| record.pid).collect();
+    // A folder of the caller's has files of other runs.
+    let is_left = |p: &Published| !exited.contains(&p.pid.into()) && p.since_ns >= start_ns;
+    let left: Vec<Published> = Published::in_folder(&pages).into_iter().filter(is_left).collect();
+    records.extend(left.iter().map(Record::of));
+    say(&ended::sentences(&left, child.id(), status, Group::ours().since(group)));
     say(&report(&records, status, args));
     Ok(ExitCode::from(code(status)))
 }
 
+/// The clock of [`Published::since_ns`].
+fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     if !records.is_empty() {
-        let head = "craton: processes served, at exit; one that ends by _exit or a signal is not listed";
+        let head = "craton: processes served, with their last statistics";
         return format!("{head}\n{}", record::show(records, Stream::Err.width()));
     }
     let why = match status.signal() {
-        Some(signal) => format!("signal {signal} ended it, so that it could not report"),
-        None => program::why_not_served(&args.command[0], "its processes ended by _exit or a signal"),
+        Some(signal) => format!("signal {signal} ended it before the library was loaded"),
+        None => program::why_not_served(&args.command[0], "its processes ended before the library was loaded"),
     };
     let name = plain(&args.command[0].to_string_lossy());
     format!("craton: nothing was served: no process of {name} reported; {why}\n")

@@ -22,10 +22,14 @@ impl Heap<'_> {
             };
             self.follow_slab(i, first, capacity);
         }
+        self.find_cached()
+    }
+
+    /// Free objects in caches.
+    pub(super) fn find_cached(&mut self) -> Result<(), String> {
         self.find_in_threads()?;
         self.find_in_processors()?;
-        self.find_between()?;
-        Ok(())
+        self.find_between()
     }
 
     fn follow_slab(&mut self, span: usize, first: u64, capacity: u64) {
@@ -112,6 +116,7 @@ impl Heap<'_> {
             }
             self.add_free(at);
             self.in_caches += 1;
+            self.count_cached(at, class);
             (before, n) = (at, n + 1);
             match self.reader.word(at) {
                 Ok(next) => at = next,
@@ -121,6 +126,16 @@ impl Heap<'_> {
         if at != self.end && most == LONGEST {
             self.record_broken(from, "T1", format!("{holder} has a list of free objects without an end"));
         }
+    }
+
+    fn count_cached(&mut self, at: u64, class: u8) {
+        let span = self.page_of(at).and_then(|page| self.span_of(page));
+        let is_new = span.is_some_and(|span| match span {
+            Span::Morphed { entry, .. } => entry.to == class && self.is_place(span, at),
+            _ => true,
+        });
+        let counts = if is_new { &mut self.cached } else { &mut self.old_cached };
+        counts[usize::from(class)] += 1;
     }
 
     fn find_in_threads(&mut self) -> Result<(), String> {
@@ -250,6 +265,11 @@ impl Heap<'_> {
         let mut at = self.reader.word(later)?;
         while at != 0 && self.page_of(at).is_some() && self.unmarked.insert(at) {
             self.in_caches += 1;
+            let class = match self.page_of(at).and_then(|page| self.span_of(page)) {
+                Some(Span::Slab { class, own: 0, .. }) => usize::from(*class),
+                _ => 0,
+            };
+            self.cached[class] += 1;
             at = self.reader.word(at)?;
         }
         Ok(())

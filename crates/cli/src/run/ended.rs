@@ -1,0 +1,70 @@
+//! What became of processes that ended without `exit`: the last statistics of each, in a sentence.
+
+use super::group::Group;
+use crate::terminal::plain;
+use craton_inspect::Published;
+use craton_lab::format::{bytes, count};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// Sentences about processes beside the program's first.
+const OTHERS: usize = 5;
+
+/// `main` is the program's first process; `group` has the events meanwhile.
+pub fn sentences(left: &[Published], main: u32, status: ExitStatus, group: Group) -> String {
+    let mut others: Vec<&Published> = left.iter().filter(|p| p.pid != main).collect();
+    others.sort_by_key(|p| std::cmp::Reverse(p.heap_bytes()));
+    let how = |p: &Published| match (p.pid == main).then(|| status.signal()).flatten() {
+        Some(signal) => format!("ended by {}{}", signal_name(signal), cause(signal, group)),
+        None if p.pid == main => "ended by _exit, or became another program by exec".to_owned(),
+        None if craton_inspect::is_running(p.pid) => "still runs".to_owned(),
+        None => format!("ended by a signal, _exit or exec{}", cause(libc::SIGKILL, group)),
+    };
+    let first = left.iter().filter(|p| p.pid == main);
+    let told = first.chain(others.iter().copied().take(OTHERS));
+    let mut text: String =
+        told.map(|p| format!("craton: process {} ({}) {}: {}\n", p.pid, plain(&p.exe), how(p), contents(p))).collect();
+    if let more @ 1.. = others.len().saturating_sub(OTHERS) {
+        text += &format!("craton: {more} more processes did not end by exit either; the table has them\n");
+    }
+    text
+}
+
+fn cause(signal: i32, group: Group) -> String {
+    let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) };
+    match (signal, group) {
+        (libc::SIGKILL, Group { limit_bytes: Some(limit), reached: reached @ 1.., .. }) => {
+            format!(" (the control group's limit of {} was reached {})", bytes(limit), times(reached))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The heap, and the objects that most of it is for.
+pub fn contents(p: &Published) -> String {
+    let heap = p.heap_bytes();
+    let in_slabs: u64 = p.classes.iter().map(|class| class.memory_bytes).sum();
+    let large = p.number("heap_in_use_bytes").saturating_sub(in_slabs);
+    let largest = p.classes.iter().max_by_key(|class| class.memory_bytes).filter(|class| class.memory_bytes > 0);
+    let most = match largest {
+        _ if p.number("huge_bytes") * 2 > heap => format!(", {} in huge objects", bytes(p.number("huge_bytes"))),
+        Some(class) if class.memory_bytes >= large => {
+            let live = class.objects_out * class.object_bytes;
+            format!(", {} in objects of {} bytes", bytes(live.min(heap)), count(class.object_bytes))
+        }
+        // Without a copy of the classes nothing is known of the rest.
+        _ if p.number("large_allocs") > 0 => format!(", {} in objects above 128 KiB", bytes(large)),
+        _ => String::new(),
+    };
+    format!("heap {}{most}", bytes(heap))
+}
+
+fn signal_name(signal: i32) -> String {
+    const NAMES: [&str; 32] = [
+        "0", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
+        "WINCH", "IO", "PWR", "SYS",
+    ];
+    let name = usize::try_from(signal).ok().and_then(|signal| NAMES.get(signal));
+    name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
+}

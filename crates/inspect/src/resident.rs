@@ -1,0 +1,103 @@
+//! Memory that the kernel charges a process for: by mapping (`smaps`) and by page (`pagemap`).
+//!
+//! **Units.** Bytes.
+//!
+//! **Failure.** A text with a remedy. A part whose pages the kernel does not show counts as not
+//! resident.
+
+use crate::live::{parse, refused};
+use crate::memory::Map;
+use rustix::param::page_size;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// Of an entry: the page has memory.
+const PRESENT: u64 = 1 << 63;
+/// No other mapping has it, as others have the system's page of zeros.
+const EXCLUSIVE: u64 = 1 << 56;
+/// Entries read at once.
+const PIECE: u64 = 1 << 16;
+
+pub struct Pages {
+    pagemap: File,
+    page: u64,
+}
+
+impl Pages {
+    pub fn open(pid: u32) -> Result<Self, String> {
+        let pagemap = File::open(format!("/proc/{pid}/pagemap")).map_err(|error| refused(pid, &error))?;
+        Ok(Self { pagemap, page: page_size() as u64 })
+    }
+
+    /// Calls `each` with each resident page's address, but for `zeros` bytes of pages that others
+    /// have, too.
+    pub fn each(&self, range: Range<u64>, mut zeros: u64, mut each: impl FnMut(u64)) {
+        let (mut at, end) = (range.start / self.page, range.end.div_ceil(self.page));
+        let mut buffer = vec![0; (PIECE * 8) as usize];
+        while at < end {
+            let len = (end - at).min(PIECE);
+            let part = &mut buffer[..(len * 8) as usize];
+            if self.pagemap.read_exact_at(part, at * 8).is_err() {
+                return;
+            }
+            for (i, entry) in crate::memory::words(part).enumerate().filter(|(_, entry)| entry & PRESENT != 0) {
+                if entry & EXCLUSIVE == 0 && zeros >= self.page {
+                    zeros -= self.page;
+                } else {
+                    each((at + i as u64) * self.page);
+                }
+            }
+            at += len;
+        }
+    }
+
+    pub fn bytes(&self, range: Range<u64>) -> u64 {
+        let mut pages = 0;
+        self.each(range, 0, |_| pages += 1);
+        pages * self.page
+    }
+
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub map: Map,
+    pub shared: bool,
+    pub rss_bytes: u64,
+    pub pss_bytes: u64,
+    pub swap_bytes: u64,
+}
+
+/// By address.
+pub fn mappings(pid: u32) -> Result<Vec<Mapping>, String> {
+    let text = fs::read(format!("/proc/{pid}/smaps")).map_err(|error| refused(pid, &error))?;
+    let all = mappings_in(&String::from_utf8_lossy(&text));
+    if all.is_empty() {
+        return Err(format!("process {pid} has ended"));
+    }
+    Ok(all)
+}
+
+fn mappings_in(text: &str) -> Vec<Mapping> {
+    let mut all: Vec<Mapping> = Vec::new();
+    for line in text.lines() {
+        if let Some(map) = parse(line) {
+            let shared = line.split(' ').nth(1).is_some_and(|access| access.ends_with('s'));
+            all.push(Mapping { map, shared, rss_bytes: 0, pss_bytes: 0, swap_bytes: 0 });
+        } else if let (Some(last), Some((key, value))) = (all.last_mut(), line.split_once(':')) {
+            let bytes =
+                || value.trim().strip_suffix(" kB").and_then(|n| n.parse::<u64>().ok()).map_or(0, |kb| kb << 10);
+            match key {
+                "Rss" => last.rss_bytes = bytes(),
+                "Pss" => last.pss_bytes = bytes(),
+                "Swap" => last.swap_bytes = bytes(),
+                _ => (),
+            }
+        }
+    }
+    all
+}
