@@ -1,7 +1,7 @@
 //! `nvalloc-fig12`: large objects.
 //!
-//! **What.** Larson-large and DBMStest, objects of 32 to 512 KiB, on Craton's heap and on PMDK:
-//! flushed, without flushes, and modelled. Only the first bytes of an object are written to.
+//! **What.** Larson-large and DBMStest, objects of 32 to 512 KiB, on Craton's heap with its log and on frames, and on
+//! PMDK: flushed, without flushes, and modelled. Only the first bytes of an object are written to.
 //!
 //! **From.** NVAlloc §6.2 and figure 12.
 
@@ -19,7 +19,7 @@ others on a machine as this one, flushed, 1 thread, M ops/s of larson-large, DBM
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     check(ask, &LOADS)?;
-    let heaps = [Kind::CratonLog, Kind::Pmdk];
+    let heaps = [Kind::CratonLog, Kind::CratonFrames, Kind::Pmdk];
     let mut rows =
         measure(ask, grid(ask, &LOADS, &heaps, &[Mode::Flush, Mode::None], &threads()), ask.rounds(1, FULL_ROUNDS))?;
     rows.extend(measure(ask, grid(ask, &LOADS, &heaps, &[Mode::Counted], &[1]), 1)?);

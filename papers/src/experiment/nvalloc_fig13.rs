@@ -30,7 +30,7 @@ const COLUMNS: [Column; 5] = [
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     check(ask, &LOADS)?;
-    let heaps = [Kind::CratonLog, Kind::CratonGc, Kind::Pmdk];
+    let heaps = [Kind::CratonLog, Kind::CratonGc, Kind::CratonFrames, Kind::Pmdk];
     let rows = measure(ask, grid(ask, &LOADS, &heaps, &[Mode::Flush], &[1]), ask.rounds(1, 3))?;
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(|rows| ratios(rows, "peak_bytes", "space"), 3);

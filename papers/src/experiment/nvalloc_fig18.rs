@@ -42,8 +42,8 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let heaps = Heaps::new(ask)?;
     let mut rows = Vec::new();
     for percent in sizes {
-        for (heap, mode) in [Kind::CratonLog, Kind::CratonGc, Kind::Pmdk].map(|heap| (heap, Mode::Flush)) {
-            rows.extend(recover(ask, &heaps, heap, mode, *percent)?);
+        for heap in [Kind::CratonLog, Kind::CratonGc, Kind::CratonFrames, Kind::Pmdk] {
+            rows.extend(recover(ask, &heaps, heap, Mode::Flush, *percent)?);
         }
     }
     let mut sheet = Sheet::new(ask, rows).measured()?;

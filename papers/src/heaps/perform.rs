@@ -38,7 +38,11 @@ fn pool_bytes(task: &Task) -> u64 {
 
 impl Task {
     fn config(&self) -> Config {
-        let model = if self.heap == Kind::CratonGc { Model::Gc } else { Model::Log };
+        let model = match self.heap {
+            Kind::CratonGc => Model::Gc,
+            Kind::CratonFrames => Model::Frames,
+            Kind::CratonLog | Kind::Pmdk => Model::Log,
+        };
         // Flushes are counted as if lines were written back.
         let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(self.mode != Mode::None));
         let half = self.half.unwrap_or(Config::default().half);
@@ -47,7 +51,7 @@ impl Task {
 
     fn options(&self) -> Options {
         let default = Options::default();
-        Options { morph: self.morph.unwrap_or(default.morph), ..default }
+        Options { morph: self.morph.unwrap_or(default.morph), eager: self.eager, ..default }
     }
 
     /// An opened list has a heap already.
@@ -64,7 +68,7 @@ pub fn measure(task: &Task) -> Result<Measured, String> {
             let heap = Pmdk::new(&task.file(), task.begin(), counted)?;
             run(task, heap, start)
         }
-        Kind::CratonLog | Kind::CratonGc => on_file(task, &task.file()),
+        Kind::CratonLog | Kind::CratonGc | Kind::CratonFrames => on_file(task, &task.file()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A task: one load on one heap.
 
 use super::race::Pace;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,6 +32,7 @@ pub enum Kind {
     /// Craton's heap with its models.
     CratonLog,
     CratonGc,
+    CratonFrames,
     /// PMDK's libpmemobj.
     Pmdk,
 }
@@ -41,6 +42,7 @@ impl Kind {
         match self {
             Self::CratonLog => "craton-log",
             Self::CratonGc => "craton-gc",
+            Self::CratonFrames => "craton-frames",
             Self::Pmdk => "pmdk",
         }
     }
@@ -162,6 +164,9 @@ pub struct Task {
     /// Craton: redo lines of half a ring, after which all dirty lines are written back
     #[arg(long)]
     pub half: Option<u32>,
+    /// Craton: write homes back in each operation, as NVAlloc does
+    #[arg(long, action = ArgAction::Set, num_args = 0..=1, default_value_t = false, default_missing_value = "true")]
+    pub eager: bool,
     /// Of `log-gc`: bytes of log above which it is collected; never, if not given
     #[arg(long)]
     pub log_usage: Option<u64>,
