@@ -43,6 +43,7 @@ mod nvalloc_fig20;
 mod nvalloc_fig21;
 mod nvalloc_fig9;
 mod pages_pair;
+mod pheap_sync;
 mod profiles;
 mod series;
 mod sheet;
@@ -191,6 +192,8 @@ experiments! {
         "persistent heaps: small objects without flushes, beside PMDK"
     "nvalloc-fig21" nvalloc_fig21 "NVAlloc figure 21"
         "persistent heaps: large objects without flushes, beside PMDK"
+    "pheap-sync" pheap_sync "what does it take to make scattered pages durable at once?"
+        "a heap's sync on a disk, transactions of LMDB and SQLite, and two flushes of the bytes: 1 to 1,000 pages"
     "kv" kv "what a persistent heap is worth to a server: speed, bytes written, time to restart"
         "craton-kv and redis-server with its append-only file: SET one and 16 at a time, and the first GET after a kill"
 }

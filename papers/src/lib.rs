@@ -11,6 +11,7 @@
 //! | [`wild`] | programs as other people write them, which measure themselves | `craton-wild` |
 //! | [`frames`] | allocators of page frames, and processes killed on a zone in a file | `craton-crash` |
 //! | [`heaps`] | persistent heaps under the loads of NVAlloc §6 | `craton-heaps` |
+//! | [`durable`] | stores of pages on a disk that change all at once | `pheap-sync` |
 //! | [`trust`] | a client that checks its objects, and programs whose system calls fail | `craton-client` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
@@ -19,6 +20,7 @@
 
 mod backed;
 pub mod caching;
+mod durable;
 pub mod empirical;
 pub mod experiment;
 mod frames;

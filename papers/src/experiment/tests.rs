@@ -107,3 +107,15 @@ fn experiments_with_objects_yield_rows_ratios_and_pictures() {
         assert!(!found.pictures.is_empty() && found.pictures.iter().all(|(_, svg)| !svg.contains("no data")), "{name}");
     }
 }
+
+#[test]
+fn syncs_of_scattered_pages_yield_rows_and_a_picture() {
+    let found = quick(find("pheap-sync").expect("listed"), &["sync-10".to_owned()], None).expect("nothing is refused");
+    let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
+    let rows = document["rows"].as_array().expect("rows");
+    // LMDB and SQLite may not be installed.
+    assert!(rows.len() >= 2 && rows.iter().all(|row| row["status"] == "ok"), "{}", found.text);
+    let ours = rows.iter().find(|row| row["allocator"] == "craton-sync").expect("a row");
+    assert!(ours["ms"].as_f64() > Some(0.0) && ours["pages"] == 10, "{ours}");
+    assert!(!found.pictures.is_empty() && found.failed == 0);
+}
