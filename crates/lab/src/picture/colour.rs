@@ -20,7 +20,7 @@ pub const RULE: &str = "#8a929c";
 const CRATON: &str = "#d1260f";
 
 /// Tints of its red, from dark to light.
-const VARIANTS: [(&str, &str); 11] = [
+const VARIANTS: [(&str, &str); 22] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
     ("craton-2k", "#f0a08f"),
@@ -32,6 +32,17 @@ const VARIANTS: [(&str, &str); 11] = [
     ("craton-untold", "#a8574a"),
     ("craton-one-colour", "#f0a08f"),
     ("craton cache", "#f0a08f"),
+    ("craton-gc", "#e2604a"),
+    ("craton-frames", "#6b130a"),
+    ("craton-log, static", "#f0a08f"),
+    ("craton-log, base", "#f0a08f"),
+    ("craton-log, +interleaved", "#e2604a"),
+    ("craton-log, above 8 kib", "#6b130a"),
+    ("craton-log, above 64 kib", "#a8574a"),
+    ("craton-log, above 256 kib", "#e2604a"),
+    ("craton-log, above 1024 kib", "#f0a08f"),
+    ("craton-kv-always", "#6b130a"),
+    ("craton-kv-1s", "#e2604a"),
 ];
 
 const NAMED: [(&str, &str); 20] = [
