@@ -128,11 +128,15 @@ fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
 
 /// The guests by the bits of the slab at `slab`.
 pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {
-    let bits = read(medium, slab);
+    list(&read(medium, slab), slab)
+}
+
+/// The same of bits that were copied.
+pub fn list(bits: &Granules, slab: u64) -> Result<Vec<Guest>, Error> {
     let mut guests = Vec::new();
     let mut from = 0;
-    while let Some(first) = next_set(&bits, from) {
-        let last = next_set(&bits, first + 1).filter(|last| *last < GRANULES && last - first < MOST);
+    while let Some(first) = next_set(bits, from) {
+        let last = next_set(bits, first + 1).filter(|last| *last < GRANULES && last - first < MOST);
         let last = last.ok_or(Error::Damaged { what: "guests of a slab", at: slab + SLAB_GUESTS })?;
         guests.push(Guest { first, granules: last - first + 1 });
         from = last + 1;

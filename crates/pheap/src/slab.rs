@@ -76,8 +76,8 @@ impl FoundSlab {
         unused: &[Box<[u64]>; CLASSES],
         logged: bool,
     ) -> Result<Self, Error> {
-        // Header line and bitmap.
-        let mut words = [0; (SLAB_TABLE / 8) as usize];
+        // All in one call: a fault for a part of it would take as long.
+        let mut words = [0; (SLAB_HEADER / 8) as usize];
         let is_copied = medium.copy(at, &mut words);
         let (line, bits) = words.split_first_chunk::<LINE_WORDS>().expect("the header has more than a line");
         let header = if is_copied { Header::of_line(line, seed, at) } else { Header::read(medium, seed, at) };
@@ -91,7 +91,11 @@ impl FoundSlab {
             false => add_bits(medium, at, &mut taken),
         }
         let free = taken.iter().map(|word| word.count_zeros()).sum();
-        let guests = if logged { guests::read_all(medium, at)? } else { Vec::new() };
+        let guests = match words.last_chunk() {
+            _ if !logged => Vec::new(),
+            Some(bits) if is_copied => guests::list(bits, at)?,
+            _ => guests::read_all(medium, at)?,
+        };
         Ok(Self { at, header, taken, free, guests })
     }
 }
