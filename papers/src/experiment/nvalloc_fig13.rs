@@ -37,7 +37,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let names = distinct(sheet.rows(), |row| row.word("allocator").to_owned());
     let bars = groups(sheet.rows(), by("workload"), (&names, by("allocator")), |row| row.num("peak_bytes"));
     let title = Title("", "The most space of a heap's file", "one thread; medians");
-    sheet.bars(title, Axis::log("space", Unit::Bytes), &names, bars, None);
+    sheet.bars(title, Axis::log2("space", Unit::Bytes), &names, bars, None);
     let table = table(&COLUMNS, sheet.rows());
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}{}", missing()))
 }

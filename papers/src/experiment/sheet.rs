@@ -94,7 +94,7 @@ fn cell(row: &Row, field: &str, show: Show) -> String {
         _ if value.is_null() => "-".to_owned(),
         Show::Text | Show::Plain => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
         Show::Count => format::count(row.int(field)),
-        Show::Bytes => format::bytes(row.int(field)),
+        Show::Bytes => format::bytes(row.num(field) as u64),
         Show::Seconds => format::seconds(row.num(field)),
         Show::Fixed(digits, unit) => format!("{:.digits$}{unit}", row.num(field)),
         Show::Percent(digits) => percent(row.num(field), digits),

@@ -11,6 +11,8 @@ fn a_row_has_the_median_of_its_rounds_and_what_failed() {
     assert!(row.num("ns_per_op") == 2.0 && row.num("ns_per_op_min") == 1.0 && row.num("ns_per_op_max") == 3.0);
     assert!(row.word("allocator") == "craton-log, static" && row.word("workload") == "shbench");
     assert!(row.int("rounds") == 3 && row.word("status") == "failed: no room");
+    // A median is a fraction, of bytes too.
+    assert!(table(&[("space", "peak_bytes", Show::Bytes)], [&row]).contains("10 B"));
     assert!(super::row(&cell, &[]).is_none());
 }
 
