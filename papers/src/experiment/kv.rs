@@ -4,10 +4,11 @@
 //! at a time: requests per second, and bytes that the server wrote to the disk. Then the server is
 //! killed and started again: the time until it serves a GET. Servers take turns.
 //!
-//! **From.** The question is ours. Pairs with the same promise: `craton-kv --sync always` and Redis
-//! with `appendfsync always` lose nothing acknowledged in a power failure; `--sync 1000` and
-//! `everysec` at most the last second, of which only craton-kv's clients hear. `craton-kv` without
-//! `--sync` and Redis with `appendfsync no` keep all when the process dies.
+//! **From.** The question is ours. `craton-kv --sync always` and Redis with `appendfsync always`
+//! lose nothing acknowledged in a power failure; Redis with `everysec` may lose the last second, so
+//! it stands beside `--sync always` too: a server that acknowledges at most each second would serve
+//! 50 clients 50 requests. `craton-kv` without `--sync` and Redis with `appendfsync no` keep all when
+//! the process dies.
 //!
 //! **State.** Files lie in the temporary directory, which should be on a disk.
 //!
@@ -34,10 +35,10 @@ const FULL_KEYS: u64 = 1_000_000;
 const PIPELINES: [u64; 2] = [1, 16];
 const RESTART: &str = "restart";
 
-/// Pairs with the same promise.
+/// Ours promises as much, or more.
 const PAIRS: [(Server, Server); 3] = [
     (Server::CratonAlways, Server::RedisAlways),
-    (Server::CratonSecond, Server::RedisSecond),
+    (Server::CratonAlways, Server::RedisSecond),
     (Server::Craton, Server::Redis),
 ];
 
@@ -57,7 +58,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ask.refuse(&["--peers"], ", which compares servers")?;
     let names: Vec<String> = PIPELINES.map(load).into_iter().chain([RESTART.to_owned()]).collect();
     ask.known("load", &names)?;
-    let servers: Vec<Server> = PAIRS.into_iter().flat_map(|(ours, theirs)| [ours, theirs]).collect();
+    let mut servers = Vec::new();
+    for server in PAIRS.into_iter().flat_map(|(ours, theirs)| [ours, theirs]) {
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
     let programs = server::Programs::find(ask.tool)?;
     let mut rows = Vec::new();
     for pipeline in PIPELINES.into_iter().filter(|pipeline| ask.wants(&load(*pipeline))) {

@@ -20,7 +20,7 @@ pub const RULE: &str = "#8a929c";
 const CRATON: &str = "#d1260f";
 
 /// Tints of its red, from dark to light.
-const VARIANTS: [(&str, &str); 22] = [
+const VARIANTS: [(&str, &str); 21] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
     ("craton-2k", "#f0a08f"),
@@ -42,7 +42,6 @@ const VARIANTS: [(&str, &str); 22] = [
     ("craton-log, above 256 kib", "#e2604a"),
     ("craton-log, above 1024 kib", "#f0a08f"),
     ("craton-kv-always", "#6b130a"),
-    ("craton-kv-1s", "#e2604a"),
 ];
 
 const NAMED: [(&str, &str); 20] = [

@@ -20,8 +20,6 @@ const VALUE_BYTES: &str = "64";
 pub enum Server {
     /// Acknowledges what the log on the disk has.
     CratonAlways,
-    /// The same, a flush each second.
-    CratonSecond,
     /// In the page cache.
     Craton,
     RedisAlways,
@@ -33,7 +31,6 @@ impl Server {
     pub fn name(self) -> &'static str {
         match self {
             Self::CratonAlways => "craton-kv-always",
-            Self::CratonSecond => "craton-kv-1s",
             Self::Craton => "craton-kv",
             Self::RedisAlways => "redis-always",
             Self::RedisSecond => "redis-everysec",
@@ -56,7 +53,6 @@ impl Server {
         };
         match self {
             Self::CratonAlways => craton(&["--sync", "always"]),
-            Self::CratonSecond => craton(&["--sync", "1000"]),
             Self::Craton => craton(&[]),
             Self::RedisAlways => redis("always"),
             Self::RedisSecond => redis("everysec"),
