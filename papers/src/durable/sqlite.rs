@@ -1,7 +1,7 @@
 //! SQLite as a [`Durable`], with its write-ahead log, from the library of the system.
 //!
-//! **What.** `journal_mode=WAL` and `synchronous=FULL`: each commit is flushed. The checkpoint after
-//! 1,000 pages of log is the default, and in the commit that reaches it.
+//! **What.** `journal_mode=WAL` and `synchronous=FULL`: each commit is flushed. The commit that
+//! brings the log to 1,000 pages also makes a checkpoint, as by default.
 //!
 //! **From.** sqlite.org/c3ref, sqlite.org/wal.html; Debian's package `libsqlite3-0`.
 //!

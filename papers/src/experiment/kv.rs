@@ -5,10 +5,10 @@
 //! killed and started again: the time until it serves a GET. Servers take turns.
 //!
 //! **From.** The question is ours. `craton-kv --sync always` and Redis with `appendfsync always`
-//! lose nothing acknowledged in a power failure; Redis with `everysec` may lose the last second, so
-//! it stands beside `--sync always` too: a server that acknowledges at most each second would serve
-//! 50 clients 50 requests. `craton-kv` without `--sync` and Redis with `appendfsync no` keep all when
-//! the process dies.
+//! lose nothing acknowledged in a power failure. Redis with `everysec` may lose the last second. It
+//! stands beside `--sync always` too, since with `--sync 1000` each client would wait a second for
+//! each reply. `craton-kv` without `--sync` and Redis with `appendfsync no` keep all when the
+//! process dies.
 //!
 //! **State.** Files lie in the temporary directory, which should be on a disk.
 //!

@@ -1,7 +1,8 @@
 //! `nvalloc-fig12`: large objects.
 //!
-//! **What.** Larson-large and DBMStest, objects of 32 to 512 KiB, on Craton's heap with its log and on frames, and on
-//! PMDK: flushed, without flushes, and modelled. Only the first bytes of an object are written to.
+//! **What.** Larson-large and DBMStest, objects of 32 to 512 KiB, on Craton's heap with its log, on
+//! frames, and on PMDK: flushed, without flushes, and modelled. Only the first bytes of an object
+//! are written to.
 //!
 //! **From.** NVAlloc §6.2 and figure 12.
 

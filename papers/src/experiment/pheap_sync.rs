@@ -1,8 +1,8 @@
 //! `pheap-sync`: what it takes to make scattered pages durable at once, all or none.
 //!
-//! **What.** 1 to 1,000 random pages of 64 MiB are changed and made durable: by the sync of Craton's
-//! heaps on disks, by a transaction of LMDB and of SQLite with its write-ahead log, and by two
-//! flushes of the bytes, to a log and to their place, each in one piece. Stores take turns.
+//! **What.** 1 to 1,000 random pages of 64 MiB are changed and made durable: by the sync of
+//! Craton's heaps on disks, by a transaction of LMDB and of SQLite with its write-ahead log, and by
+//! two flushes of the bytes, to a log and to their place, each in one piece. Stores take turns.
 //!
 //! **From.** The question is ours: a heap on an ordinary disk.
 //!
