@@ -34,9 +34,9 @@ pub struct Get {
 /// `craton top`.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
-  craton top
   craton top 1234
   craton top 1234 --once
+  craton top
 
 Without PID it lists the processes that have libcraton.so mapped. With one it
 shows its ledger, size classes and rates. It stops no process. Keys: q quits, s
