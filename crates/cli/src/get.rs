@@ -162,3 +162,6 @@ fn ledger_text(ledger: &Ledger) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

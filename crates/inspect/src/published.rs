@@ -122,3 +122,6 @@ impl Published {
         self.number("heap_in_use_bytes") + self.number("huge_bytes")
     }
 }
+
+#[cfg(test)]
+mod tests;

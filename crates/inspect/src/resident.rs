@@ -101,3 +101,6 @@ fn mappings_in(text: &str) -> Vec<Mapping> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,3 +84,6 @@ pub fn remove(path: &[u8]) -> bool {
     // SAFETY: the path ends by 0.
     unsafe { libc::unlink(call::path(path).as_ptr()) == 0 }
 }
+
+#[cfg(test)]
+mod tests;

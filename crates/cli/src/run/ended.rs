@@ -68,3 +68,6 @@ fn signal_name(signal: i32) -> String {
     let name = usize::try_from(signal).ok().and_then(|signal| NAMES.get(signal));
     name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
 }
+
+#[cfg(test)]
+mod tests;

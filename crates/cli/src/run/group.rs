@@ -73,3 +73,6 @@ fn keyed(file: &Path, key: &str) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok());
     value.unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,3 +168,6 @@ fn class_lines(classes: &[ClassRow], order: &Order) -> Vec<String> {
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(classes.iter().map(row)).collect();
     columns(&rows, &[]).iter().map(|row| row.join("  ")).collect()
 }
+
+#[cfg(test)]
+mod tests;
