@@ -20,7 +20,7 @@ use crate::line::{Kind, Redo};
 use crate::slab::Header;
 use crate::tcache::{Cached, bit_of};
 use crate::units::Tag;
-use craton_base::atomic::Ordering;
+use craton_base::atomic::{Ordering, spin};
 use craton_base::{LINE_BYTES, Medium, Space};
 
 /// An extent's length has 26 bits.
@@ -222,7 +222,10 @@ impl<M: Medium + Space> Heap<M> {
     fn tag_of(&self, at: u64) -> Option<Tag> {
         loop {
             match self.units.get(at) {
-                Some(tag) if tag.frozen => std::thread::yield_now(),
+                Some(tag) if tag.frozen => {
+                    spin();
+                    std::thread::yield_now();
+                }
                 tag => return tag,
             }
         }
@@ -334,8 +337,8 @@ impl<M: Medium + Space> Heap<M> {
         let host = |arena: usize| self.host(guard, arena, number, most) > 0;
         let mut filled = from(home) || self.morph(guard, home, number) && from(home) || host(home);
         if !filled {
-            match self.new_slab(guard, home, number) {
-                Ok(()) => filled = from(home),
+            match self.new_slab(guard, home, number, most) {
+                Ok(()) => filled = true,
                 // Other arenas may have what this one cannot get.
                 Err(error) => {
                     filled = (0..self.arenas.len())
@@ -346,7 +349,7 @@ impl<M: Medium + Space> Heap<M> {
                 }
             }
         }
-        debug_assert!(filled, "another thread took a whole slab");
+        debug_assert!(filled, "no error and no object");
         self.join_epoch(guard);
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
     }
@@ -367,7 +370,8 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn new_slab(&self, guard: &Guard<'_>, arena: usize, number: usize) -> Result<(), Error> {
+    /// Makes a slab, and moves up to `most` of its objects into the lane's cache.
+    fn new_slab(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> Result<(), Error> {
         let class = &self.classes[number];
         let plan = self.extents.plan_alloc(&self.medium, PAGES_PER_UNIT, ExtentKind::Slab)?;
         let at = plan.page * PAGE;
@@ -380,6 +384,9 @@ impl<M: Medium + Space> Heap<M> {
         let index = slabs.insert(at, number, crate::arena::all_free(class), class.objects);
         self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
         slabs.relist(index, class.objects);
+        // Under the same lock: another thread would retire the slab, or take all of it.
+        let moved = slabs.refill(number, class, &guard.lane.tcache, most);
+        debug_assert!(moved > 0, "a new slab without objects");
         Ok(())
     }
 

@@ -6,6 +6,10 @@
 //!
 //! **Threads.** A bit in DRAM for each place where a small object can begin (`units.rs`).
 //!
+//! **Limit.** On a medium without write-back, the first thread's last free without a claim may meet
+//! a second thread's first free of the same object. The object's bit decides between two
+//! `free_from`; a batch succeeds as well, and so do both in a gc heap, which has no bits.
+//!
 //! **Cost.** Two locked instructions a free; none for a thread that has the heap alone on a medium
 //! without write-back.
 

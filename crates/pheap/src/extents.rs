@@ -39,12 +39,13 @@ mod tick;
 
 pub(crate) use crate::book_log::mix;
 use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
+use crate::sync::{Mutex, MutexGuard};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
 pub(crate) use decay::{Decay, STEP_MS};
 use map::Map;
 use nodes::State;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
 

@@ -39,11 +39,11 @@ mod tick;
 mod zone;
 
 use crate::extents::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, UNIT_PAGES, mix};
+use crate::sync::Mutex;
 use craton_base::atomic::{AtomicU64, AtomicUsize, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
 use craton_frames::{Geometry, PAGE_WORDS, Sizes, Standard};
 use grow::Backed;
-use std::sync::Mutex;
 use tick::Decays;
 use zone::{Memory, Zone};
 

@@ -16,11 +16,12 @@ use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, FoundSlab};
 use crate::state::{Phase, State, Super, clear};
+use crate::sync::{Mutex, MutexGuard};
 use crate::tx;
 use crate::units::{Tag, Units};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// 8 bytes in the heap that hold the offset of an object, or 0: a root's pointer, or a word of an
 /// object. Its line must be durable before the heap first changes it.
@@ -414,3 +415,7 @@ impl<M: Medium + Space> Heap<M> {
         self.settled.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(loom)]
+#[path = "heap/tests/model.rs"]
+mod model;

@@ -82,9 +82,13 @@ impl Lane {
     pub fn lock(&self) {
         // ORDERING: pairs with the release in `unlock`.
         while self.locked.swap(true, Ordering::Acquire) {
-            while self.locked.load(Ordering::Relaxed) {
+            loop {
                 spin();
                 std::thread::yield_now();
+                // loom lets a load see the older value for ever, and a swap the latest one.
+                if cfg!(loom) || !self.locked.load(Ordering::Relaxed) {
+                    break;
+                }
             }
         }
     }
@@ -178,14 +182,20 @@ impl Lane {
     /// Returns whether the bits that the line frees were set.
     #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
+        // Another thread that finds an object in the slot may free it at once.
+        match redo.kind {
+            Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
+            Kind::AllocGuest => self.apply_rare(medium, redo),
+            _ => {}
+        }
         if redo.slot != 0 {
             medium.store(redo.slot, redo.new);
             self.mark_dirty::<M>(redo.slot);
         }
         let mut was_right = true;
         match redo.kind {
-            Kind::Set => return true,
-            Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
+            Kind::Set | Kind::AllocGuest => return true,
+            Kind::Alloc => {}
             Kind::Free => was_right = medium.update(redo.home, 0, redo.value) & redo.value == redo.value,
             _ => {
                 self.apply_rare(medium, redo);

@@ -71,6 +71,7 @@ mod seat;
 mod slab;
 mod spare;
 mod state;
+mod sync;
 mod tcache;
 mod tx;
 mod units;

@@ -6,9 +6,10 @@
 //!
 //! **Threads.** The thread's own words; a lock where a lane is taken or released.
 
+use crate::sync::{Mutex, MutexGuard, words};
+use craton_base::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 /// Numbers of open heaps, never used twice.
 static HEAPS: AtomicU64 = AtomicU64::new(1);
@@ -31,7 +32,7 @@ pub struct Seats {
     locks: Box<[AtomicBool]>,
 }
 
-thread_local! {
+words! {
     /// The heap used last, and the seat there.
     static LAST: Cell<(u64, Seat)> = const { Cell::new((0, Seat { lane: 0, shared: true })) };
     static HELD: Held = const { Held(RefCell::new(Vec::new())) };
@@ -41,6 +42,10 @@ struct Held(RefCell<Vec<(Weak<Seats>, u64, Seat)>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
+        // The words of a model that fails end outside of loom.
+        if cfg!(loom) && std::thread::panicking() {
+            return;
+        }
         // A destructor that runs after this and uses a heap must not use a lane that another thread
         // gets.
         let _ = LAST.try_with(|last| last.set((0, Seat { lane: 0, shared: true })));
@@ -86,7 +91,7 @@ impl Seats {
         self.locks[lane as usize].load(Ordering::Acquire)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

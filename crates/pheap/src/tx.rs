@@ -21,9 +21,10 @@ use crate::error::Error;
 use crate::heap::{Heap, Offset, Slot};
 use crate::layout::{LANE_TX, LANE_UNDO, check_of};
 use crate::state::Super;
+use crate::sync::MutexGuard;
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium, Space};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 const ENTRY_BYTES: u64 = 32;
 const FIRST_BYTES: u64 = 4096;

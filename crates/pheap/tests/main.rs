@@ -1,4 +1,5 @@
-//! The tests of the persistent heap, as one program.
+//! The tests of the persistent heap, as one program; orders of steps are in `loom.rs`.
+#![cfg(not(loom))]
 
 mod api;
 mod common;

@@ -5,9 +5,9 @@ use super::tick::Decays;
 use super::zone::{Memory, Zone};
 use super::{FrameConfig, FrameExtents};
 use crate::extents::{Extent, ExtentError, PAGE_BYTES};
+use crate::sync::Mutex;
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
-use std::sync::Mutex;
 
 impl FrameExtents {
     /// The medium has the records, which are zero, and at least a unit of data.
