@@ -210,22 +210,17 @@ impl<M: Medium + Space> Heap<M> {
         self.medium.fence();
         let old = self.check_slot(slot).map(|()| self.load(slot.0));
         match old {
-            Ok(0) | Err(_) => self.link(slot, reserved),
-            Ok(_) => self.relink(slot, reserved),
+            Ok(0) | Err(_) => self.link([Part::Alloc(slot, reserved)]),
+            Ok(old) => self.replace_with(slot, old, reserved, None),
         }
     }
 
-    /// `replace` for a slot of the heap itself; the object is durable.
-    pub(crate) fn relink(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
-        let old = self.load(slot.0);
-        if old == 0 {
-            return self.link(slot, reserved);
+    /// `replace` for a slot of the heap itself and the word with its check; the object is durable.
+    pub(crate) fn relink(&self, slot: Slot, reserved: Reserved, check: (Slot, u64)) -> Result<(), Error> {
+        match self.load(slot.0) {
+            0 => self.link([Part::Alloc(slot, reserved), Part::Set(check.0, check.1)]),
+            old => self.replace_with(slot, old, reserved, Some(check)),
         }
-        let result = self.replace_with(slot, old, &reserved);
-        if result.is_err() {
-            self.cancel(reserved);
-        }
-        result
     }
 
     /// Resizes the slot's object; its contents, as far as they fit, are durable.
@@ -251,17 +246,22 @@ impl<M: Medium + Space> Heap<M> {
         self.flush_range(reserved.at, kept);
         self.medium.fence();
         let new = reserved.at();
-        match self.replace_with(slot, at, &reserved) {
-            Ok(()) => Ok(new),
-            Err(error) => {
-                self.cancel(reserved);
-                Err(error)
-            }
-        }
+        self.replace_with(slot, at, reserved, None)?;
+        Ok(new)
     }
 
-    fn replace_with(&self, slot: Slot, old: u64, reserved: &Reserved) -> Result<(), Error> {
-        let guard = self.enter(2);
+    /// Puts a reserved object in place of the slot's, and sets another slot; after an error the
+    /// object is given back.
+    fn replace_with(&self, slot: Slot, old: u64, reserved: Reserved, also: Option<(Slot, u64)>) -> Result<(), Error> {
+        let result = self.try_replace(slot, old, &reserved, also);
+        if result.is_err() {
+            self.cancel(reserved);
+        }
+        result
+    }
+
+    fn try_replace(&self, slot: Slot, old: u64, reserved: &Reserved, also: Option<(Slot, u64)>) -> Result<(), Error> {
+        let guard = self.enter(3);
         let found = self.find(old)?;
         let freed = self.redo_free(0, old, &found)?;
         if let Err(error) = self.claim(slot, old, &found) {
@@ -269,7 +269,15 @@ impl<M: Medium + Space> Heap<M> {
             return Err(error);
         }
         guard.lane.count_reserved(-reserved.counted());
-        self.commit(guard, &[self.redo_reserved(slot.0, old, reserved), freed], &[(found, freed)]);
+        let also = also.map(|(slot, value)| Redo::set(slot.0, self.load(slot.0), value));
+        let mut lines = [self.redo_reserved(slot.0, old, reserved), freed, freed];
+        let parts = if let Some(also) = also {
+            lines[2] = also;
+            3
+        } else {
+            2
+        };
+        self.commit(guard, &lines[..parts], &[(found, freed)]);
         Ok(())
     }
 
@@ -288,8 +296,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn link(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
-        let parts = [Part::Alloc(slot, reserved)];
+    fn link<const N: usize>(&self, parts: [Part; N]) -> Result<(), Error> {
         let result = self.try_parts(&parts);
         if result.is_err() {
             self.cancel_parts(parts.into_iter());

@@ -9,6 +9,7 @@ use crate::collect::{Conservative, Trace};
 use crate::config::{Config, FRAMES_MOST, Model, Options};
 use crate::error::Error;
 use crate::extents::{Extent, ExtentKind};
+use crate::lane::header::Header;
 use crate::lane::{Lane, SPARE};
 use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER};
 use crate::record::{self, Record};
@@ -124,6 +125,9 @@ impl<M: Medium + Space> Heap<M> {
             recover::redo(&medium, &sup, &mut state, &mut report)?;
             report.undone = tx::undo(&medium, &sup)?;
         }
+        (0..sup.lanes).try_for_each(|lane| {
+            Header { medium: &medium, seed: sup.seed(), at: sup.places().lane_header(lane) }.check()
+        })?;
         let (extents, freed) = Record::open(&medium, &sup, &options, !report.clean)?;
         report.pages = freed;
         let mut heap = Self::new(medium, sup, state, options, extents);

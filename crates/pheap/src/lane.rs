@@ -11,12 +11,15 @@
 //! **Threads.** The lock of a lane covers all its words. A thread that has a lane alone takes no
 //! lock on media without write-back.
 
+pub mod header;
+
 use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
 use crate::slab;
 use crate::tcache::Tcache;
 use craton_base::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin};
 use craton_base::{LINE_BYTES, Medium};
+use header::{encode_pending, encode_used, pending_key};
 
 /// Home lines that are not written back, for one epoch.
 #[derive(Default)]
@@ -39,6 +42,8 @@ pub struct Lane {
     /// Objects reserved in this lane, less those published or cancelled in it.
     reserved: AtomicU64,
     header: u64,
+    /// What counts of pending lines are mixed with.
+    pending_key: u64,
     ring: u64,
     half: u32,
     seed: u64,
@@ -70,6 +75,7 @@ impl Lane {
             recent: [const { AtomicU64::new(0) }; RECENT],
             reserved: AtomicU64::new(0),
             header: places.lane_header(index),
+            pending_key: pending_key(seed, places.lane_header(index)),
             ring: places.ring(index),
             half: places.half,
             seed,
@@ -122,7 +128,7 @@ impl Lane {
     pub fn begin<M: Medium>(&self, medium: &M, generation: u64) {
         if self.generation.load(Ordering::Relaxed) != generation {
             self.generation.store(generation, Ordering::Relaxed);
-            medium.store(self.header + LANE_USED, generation);
+            medium.store(self.header + LANE_USED, encode_used(self.seed, self.header, generation));
             medium.flush(self.header + LANE_USED);
             medium.fence();
         }
@@ -148,10 +154,10 @@ impl Lane {
         } else {
             let mut at = self.ring;
             for redo in parts {
-                medium.store_line(at, &redo.encode_unchecked());
+                medium.store_line(at, &redo.encode_summed(seed_of(self.seed, at)));
                 at += LINE_BYTES;
             }
-            medium.store(self.header + LANE_PENDING, parts.len() as u64);
+            medium.store(self.header + LANE_PENDING, encode_pending(self.pending_key, parts.len() as u64));
         }
         for redo in parts {
             self.apply(medium, redo);
@@ -172,8 +178,8 @@ impl Lane {
             self.commit(medium, stamp, std::slice::from_ref(redo));
             return true;
         }
-        medium.store_line(self.ring, &redo.encode_unchecked());
-        medium.store(self.header + LANE_PENDING, 1);
+        medium.store_line(self.ring, &redo.encode_summed(seed_of(self.seed, self.ring)));
+        medium.store(self.header + LANE_PENDING, encode_pending(self.pending_key, 1));
         let was_right = self.apply(medium, redo);
         medium.store(self.header + LANE_PENDING, 0);
         was_right

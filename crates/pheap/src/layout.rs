@@ -1,4 +1,4 @@
-//! The file format, version 2, as byte tables.
+//! The file format, version 3, as byte tables.
 //!
 //! **What.** All integers are little endian, all offsets count bytes from the beginning of the
 //! medium. Every line that recovery trusts ends with a check word.
@@ -9,7 +9,7 @@
 //! 1024     bookkeeping 3 KiB    heads of the bookkeeping log
 //! 4096     roots       60 KiB   lines: pointer, tag, name (39 bytes and its length), check
 //! 65536    lanes                a header of 128 B each: pending lines, generation that used the
-//!                               ring; from 64 on: transaction, undo slot
+//!                               ring; from 64 on: transaction, undo slot, a check of each
 //!          rings                2 halves of H lines each
 //!          records              of frames alone, from the next page on: see `frame_extents.rs`
 //! then     data                 units of 64 KiB, from the next multiple of 64 KiB
@@ -36,7 +36,7 @@ use craton_base::{LINE_BYTES, Line};
 
 /// "CRATONPH", as a little-endian word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONPH");
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub const SUPER: u64 = 0;
 pub const STATES: [u64; 2] = [128, 256];
@@ -53,6 +53,8 @@ pub const LANE_PENDING: u64 = 0;
 pub const LANE_USED: u64 = 8;
 pub const LANE_TX: u64 = 64;
 pub const LANE_UNDO: u64 = 72;
+pub const LANE_TX_CHECK: u64 = 80;
+pub const LANE_UNDO_CHECK: u64 = 88;
 
 pub const PAGE: u64 = 4096;
 pub const UNIT: u64 = 65536;

@@ -70,6 +70,12 @@ pub struct Redo {
     pub len: u32,
 }
 
+/// The exclusive or of the line's first seven words and `seed`.
+#[inline]
+fn sum_of(line: &Line, seed: u64) -> u64 {
+    line[..7].iter().fold(seed, |sum, word| sum ^ word)
+}
+
 /// Most parts of an operation.
 pub const PARTS_MOST: usize = 63;
 
@@ -99,21 +105,28 @@ impl Redo {
         line
     }
 
-    /// Encodes the line without its check, for a medium where another store commits it.
+    /// Encodes the line with a sum instead of its check, for a medium where another store commits it.
+    /// The sum costs less, and finds each change of one word.
     #[inline]
-    pub fn encode_unchecked(&self) -> Line {
+    pub fn encode_summed(&self, seed: u64) -> Line {
         let first = (self.kind as u64) << 12;
         let len = u64::from(self.len);
         let slot = self.slot | (len & 0xffff) << OFFSET_BITS;
         let home = self.home | (len >> 16) << OFFSET_BITS;
-        [first, 0, slot, self.old, self.new, home, self.value, 0]
+        let mut line = [first, 0, slot, self.old, self.new, home, self.value, 0];
+        line[7] = sum_of(&line, seed);
+        line
     }
 
     pub fn decode(line: &Line, seed: u64) -> Option<(Self, Place)> {
         (line[7] == check_of(line, seed)).then(|| Self::decode_unchecked(line)).flatten()
     }
 
-    pub fn decode_unchecked(line: &Line) -> Option<(Self, Place)> {
+    pub fn decode_summed(line: &Line, seed: u64) -> Option<(Self, Place)> {
+        (line[7] == sum_of(line, seed)).then(|| Self::decode_unchecked(line)).flatten()
+    }
+
+    fn decode_unchecked(line: &Line) -> Option<(Self, Place)> {
         let kind = Kind::of((line[0] >> 12) & 15)?;
         let part = (line[0] >> 6 & 63) as u32;
         let place = Place { epoch: line[0] >> 16, part, parts: (line[0] & 63) as u32, stamp: line[1] };

@@ -16,9 +16,10 @@
 
 use crate::error::Error;
 use crate::guests;
+use crate::lane::header::Header;
 use crate::lane::seed_of;
-use crate::layout::{LANE_PENDING, LANE_USED, ROOTS};
-use crate::line::{Kind, PARTS_MOST, Place, Redo};
+use crate::layout::{LANE_PENDING, ROOTS};
+use crate::line::{Kind, Place, Redo};
 use crate::slab::{self, read_line};
 use crate::state::{Phase, State, Super};
 use craton_base::atomic::Ordering;
@@ -97,8 +98,8 @@ fn read_rings<M: Medium>(
     let places = sup.places();
     let mut committed = Vec::new();
     for lane in 0..sup.lanes {
-        let used = medium.word(places.lane_header(lane) + LANE_USED).load(Ordering::Relaxed);
-        if used < state.generation {
+        let header = Header { medium, seed: sup.seed(), at: places.lane_header(lane) };
+        if header.used()? < state.generation {
             continue;
         }
         let mut parts: BTreeMap<(u64, u64), Vec<(Redo, Place)>> = BTreeMap::new();
@@ -128,17 +129,13 @@ fn read_rings<M: Medium>(
 
 /// The operation that a lane had committed on a medium without write-back, and not ended.
 fn read_pending<M: Medium>(medium: &M, sup: &Super, lane: u32) -> Result<Vec<(Redo, Place)>, Error> {
-    let header = sup.places().lane_header(lane) + LANE_PENDING;
-    // ORDERING: pairs with the store that commits, behind those of the lines.
-    let pending = medium.word(header).load(Ordering::Acquire);
-    if pending > PARTS_MOST as u64 {
-        return Err(Error::Damaged { what: "pending lines of a lane", at: header });
-    }
+    let header = Header { medium, seed: sup.seed(), at: sup.places().lane_header(lane) };
     let read = |line: u64| {
         let at = sup.places().ring(lane) + line * LINE_BYTES;
-        Redo::decode_unchecked(&read_line(medium, at)).ok_or(Error::Damaged { what: "redo line", at })
+        let redo = Redo::decode_summed(&read_line(medium, at), seed_of(sup.seed(), at));
+        redo.ok_or(Error::Damaged { what: "redo line", at })
     };
-    (0..pending).map(read).collect()
+    (0..header.pending()?).map(read).collect()
 }
 
 /// Ranges that later lines allocate or free.

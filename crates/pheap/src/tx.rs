@@ -6,7 +6,7 @@
 //!
 //! **From.** PMDK's transactions; NVAlloc leaves them to the application.
 //!
-//! **State.** A lane's header has the number of the transaction, and the slot of its buffer.
+//! **State.** A lane's header has the number of the transaction, the slot of its buffer, and checks.
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```
@@ -19,7 +19,8 @@
 use crate::batch::{Part, Reserved};
 use crate::error::Error;
 use crate::heap::{Heap, Offset, Slot};
-use crate::layout::{LANE_TX, LANE_UNDO, check_of};
+use crate::lane::header::{Header, check_word};
+use crate::layout::{LANE_TX, LANE_TX_CHECK, LANE_UNDO, LANE_UNDO_CHECK, check_of};
 use crate::state::Super;
 use crate::sync::MutexGuard;
 use craton_base::atomic::Ordering;
@@ -111,9 +112,11 @@ impl<M: Medium + Space> Tx<'_, M> {
         }
         heap.flush_range(entry, ENTRY_BYTES + bytes);
         if !self.open {
-            let header = heap.places.lane_header(self.lane) + LANE_TX;
-            heap.medium.store(header, self.number);
-            heap.medium.flush(header);
+            let header = heap.places.lane_header(self.lane);
+            // In this order: words of a line become durable in the order of their stores.
+            heap.medium.store(header + LANE_TX_CHECK, check_word(heap.seed, header + LANE_TX, self.number));
+            heap.medium.store(header + LANE_TX, self.number);
+            heap.medium.flush(header + LANE_TX);
             self.open = true;
         }
         heap.medium.fence();
@@ -129,7 +132,8 @@ impl<M: Medium + Space> Tx<'_, M> {
         }
         let heap = self.heap;
         let size = (self.used + needed).next_power_of_two().max(FIRST_BYTES);
-        let slot = Slot(heap.places.lane_header(self.lane) + LANE_UNDO);
+        let header = heap.places.lane_header(self.lane);
+        let slot = Slot(header + LANE_UNDO);
         let reserved = heap.reserve(size)?;
         let at = reserved.at().0;
         heap.copy(self.buffer, at, self.used);
@@ -139,7 +143,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         }
         heap.flush_range(at, self.used.max(8));
         heap.medium.fence();
-        heap.relink(slot, reserved)?;
+        heap.relink(slot, reserved, (Slot(header + LANE_UNDO_CHECK), check_word(heap.seed, slot.0, at)))?;
         (self.buffer, self.room) = (at, size);
         Ok(())
     }
@@ -240,8 +244,8 @@ pub fn undo<M: Medium>(medium: &M, sup: &Super) -> Result<u64, Error> {
     let mut undone = 0;
     for lane in 0..sup.lanes {
         let header = sup.places().lane_header(lane);
-        let load = |at: u64| medium.word(at).load(Ordering::Relaxed);
-        let (number, buffer) = (load(header + LANE_TX), load(header + LANE_UNDO));
+        let words = Header { medium, seed: sup.seed(), at: header };
+        let (number, buffer) = (words.transaction()?, words.undo()?);
         if number == 0 {
             continue;
         }

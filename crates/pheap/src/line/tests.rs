@@ -9,7 +9,8 @@ fn a_line_is_read_as_it_was_written() {
         let line = redo.encode(place, 42);
         assert_eq!(Redo::decode(&line, 42), Some((redo, place)));
         assert_eq!(Redo::decode(&line, 43), None);
-        assert_eq!(Redo::decode_unchecked(&redo.encode_unchecked()).map(|found| found.0), Some(redo));
+        assert_eq!(Redo::decode_summed(&redo.encode_summed(7), 7).map(|found| found.0), Some(redo));
+        assert_eq!(Redo::decode_summed(&redo.encode_summed(7), 8), None);
     }
     assert_eq!(Redo::decode_unchecked(&[0; 8]), None);
     assert_eq!(Redo::decode(&[0; 8], 42), None);
