@@ -13,12 +13,14 @@
 //! **Threads.** One lock an arena.
 
 mod gaps;
+mod list;
 
 use crate::class::{CLASSES, Class};
-use crate::guests::Guests;
+use crate::guests::{GRANULES, Guests};
 use crate::morph::Old;
 use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
+use list::{Kind, Link, Lists, UNLISTED};
 
 /// Lists of a class: eighths of free objects, and empty slabs.
 const LEVELS: usize = 9;
@@ -27,7 +29,6 @@ const EMPTY: usize = 8;
 const KEPT: u32 = 2;
 /// Units in which slabs' occupancy is compared.
 const SHARES: u32 = 1024;
-const NIL: u32 = u32::MAX;
 
 pub struct Slab {
     /// 0 for a vacant entry.
@@ -43,15 +44,23 @@ pub struct Slab {
     pub guests: Option<Box<Guests>>,
     /// Redo lines may name the index table until this epoch is settled.
     pub table_epoch: u64,
-    level: usize,
-    before: u32,
-    behind: u32,
-    gap: gaps::Gap,
+    /// At most as many granules are free side by side, if fewer than `MOST`.
+    gap: u32,
+    links: [Link; 2],
 }
 
-const UNLISTED: usize = usize::MAX;
+/// The list of a class and level.
+fn list_of(number: usize, level: usize) -> usize {
+    if level == UNLISTED { UNLISTED } else { number * LEVELS + level }
+}
 
 impl Slab {
+    /// The level of the list that has the slab.
+    fn level(&self) -> usize {
+        let list = self.links[Kind::Level as usize].list;
+        if list == UNLISTED { UNLISTED } else { list % LEVELS }
+    }
+
     fn level_for(&self, objects: u32) -> usize {
         match self.free {
             0 => UNLISTED,
@@ -76,22 +85,22 @@ impl Slab {
 pub struct Arena {
     pub slabs: Vec<Slab>,
     vacant: Vec<u32>,
-    heads: Box<[[u32; LEVELS]; CLASSES]>,
+    levels: Lists,
+    /// Slabs of each class.
     pub count: Box<[u32; CLASSES]>,
     empty: Box<[u32; CLASSES]>,
-    gaps: gaps::Heads,
+    gaps: Lists,
 }
 
 impl Arena {
     pub fn new() -> Self {
-        let heads = Box::new([[NIL; LEVELS]; CLASSES]);
         Self {
             slabs: Vec::new(),
             vacant: Vec::new(),
-            heads,
+            levels: Lists::new(Kind::Level, CLASSES * LEVELS),
             count: Box::new([0; CLASSES]),
             empty: Box::new([0; CLASSES]),
-            gaps: gaps::Heads::EMPTY,
+            gaps: Lists::new(Kind::Gap, gaps::GAPS),
         }
     }
 
@@ -106,10 +115,8 @@ impl Arena {
             old: None,
             guests: None,
             table_epoch: 0,
-            level: UNLISTED,
-            before: NIL,
-            behind: NIL,
-            gap: gaps::Gap::NEW,
+            gap: GRANULES,
+            links: [Link::NEW; 2],
         };
         let index = match self.vacant.pop() {
             Some(index) => {
@@ -127,7 +134,7 @@ impl Arena {
 
     pub fn remove(&mut self, index: usize) {
         self.unlink(index);
-        self.unlink_gap(index);
+        self.gaps.relist(&mut self.slabs, index, UNLISTED);
         let slab = &mut self.slabs[index];
         self.count[slab.class] -= 1;
         slab.at = 0;
@@ -138,44 +145,25 @@ impl Arena {
     }
 
     pub fn relist(&mut self, index: usize, objects: u32) {
-        let slab = &self.slabs[index];
-        let level = slab.level_for(objects);
-        if level == slab.level {
-            return;
-        }
-        self.unlink(index);
-        if level != UNLISTED {
-            let class = self.slabs[index].class;
-            self.empty[class] += u32::from(level == EMPTY);
-            let head = std::mem::replace(&mut self.heads[class][level], index as u32);
-            if head != NIL {
-                self.slabs[head as usize].before = index as u32;
-            }
-            let slab = &mut self.slabs[index];
-            (slab.level, slab.before, slab.behind) = (level, NIL, head);
-        }
+        self.set_level(index, self.slabs[index].level_for(objects));
     }
 
+    /// Removes a slab from the list of its class.
     pub fn unlink(&mut self, index: usize) {
-        let slab = &mut self.slabs[index];
-        let (level, before, behind, class) = (slab.level, slab.before, slab.behind, slab.class);
-        if level == UNLISTED {
-            return;
-        }
-        slab.level = UNLISTED;
-        self.empty[class] -= u32::from(level == EMPTY);
-        match before {
-            NIL => self.heads[class][level] = behind,
-            before => self.slabs[before as usize].behind = behind,
-        }
-        if behind != NIL {
-            self.slabs[behind as usize].before = before;
+        self.set_level(index, UNLISTED);
+    }
+
+    fn set_level(&mut self, index: usize, level: usize) {
+        let (old, class) = (self.slabs[index].level(), self.slabs[index].class);
+        if level != old {
+            self.empty[class] += u32::from(level == EMPTY);
+            self.empty[class] -= u32::from(old == EMPTY);
+            self.levels.relist(&mut self.slabs, index, list_of(class, level));
         }
     }
 
     pub fn first(&self, number: usize, level: usize) -> Option<usize> {
-        let head = self.heads[number][level];
-        (head != NIL).then_some(head as usize)
+        self.levels.first(list_of(number, level))
     }
 
     /// Moves up to `most` free objects into a lane's cache; returns their number.
@@ -211,14 +199,7 @@ impl Arena {
         let share = |free: u32, objects: u32| free * SHARES / objects;
         let sparse = share(self.slabs[than].free, objects);
         let head = (0..EMPTY).find_map(|level| self.first(number, level))?;
-        let behind = self.slabs[head].behind;
-        let index = if head != than {
-            head
-        } else if behind != NIL {
-            behind as usize
-        } else {
-            return None;
-        };
+        let index = if head != than { head } else { self.levels.behind(&self.slabs, head)? };
         let slab = &mut self.slabs[index];
         if sparse < SHARES / 4 || (share(slab.free, class.objects), index) >= (sparse, than) {
             return None;
@@ -258,23 +239,20 @@ impl Arena {
 
     /// Slabs with at most a quarter of their objects taken, the sparsest first.
     pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
-        let next = |index: &usize| {
-            let behind = self.slabs[*index].behind;
-            (behind != NIL).then_some(behind as usize)
-        };
+        let next = |index: &usize| self.levels.behind(&self.slabs, *index);
         [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
     }
 
     /// A2.
     pub fn is_listed_right(&self, index: usize, objects: u32) -> bool {
-        self.slabs[index].level == self.slabs[index].level_for(objects)
+        self.slabs[index].level() == self.slabs[index].level_for(objects)
     }
 
     /// The slab is in no list of its class.
     pub fn change_class(&mut self, index: usize, number: usize) {
-        self.unlink_gap(index);
+        self.gaps.relist(&mut self.slabs, index, UNLISTED);
         let slab = &mut self.slabs[index];
-        slab.gap = gaps::Gap::NEW;
+        slab.gap = GRANULES;
         self.count[slab.class] -= 1;
         self.count[number] += 1;
         slab.class = number;

@@ -6,34 +6,18 @@
 //!
 //! **Threads.** As the arena.
 
-use super::{Arena, EMPTY, NIL, Slab, UNLISTED};
+use super::list::{Kind, UNLISTED};
+use super::{Arena, EMPTY, Slab};
 use crate::class::Class;
-use crate::guests::{GRANULE, GRANULES, Guest, Guests, LEAST, MOST, in_use, place};
+use crate::guests::{GRANULE, Guest, Guests, LEAST, MOST, in_use, place};
 use crate::tcache::{Cached, Tcache};
 
-/// Eighths of powers of two up to [`GRANULES`].
-const GAPS: usize = 88;
+/// Eighths of powers of two up to [`GRANULES`](crate::guests::GRANULES).
+pub(super) const GAPS: usize = 88;
 /// Slabs that one search looks at.
 const LOOKED_AT: usize = 8;
 
-pub(super) struct Gap {
-    /// Upper bound of free granules side by side, if fewer than [`MOST`].
-    granules: u32,
-    list: usize,
-    before: u32,
-    behind: u32,
-}
-
-impl Gap {
-    pub(super) const NEW: Self = Self { granules: GRANULES, list: UNLISTED, before: NIL, behind: NIL };
-}
-
-pub(super) struct Heads([u32; GAPS]);
-
-impl Heads {
-    pub(super) const EMPTY: Self = Self([NIL; GAPS]);
-}
-
+/// The list of a gap.
 fn list_of(granules: u32) -> usize {
     let log = granules.ilog2();
     (log * 8 + ((granules * 8) >> log) % 8) as usize
@@ -45,7 +29,7 @@ impl Slab {
         let live = objects - self.free;
         let was_live = objects - self.least_free;
         let is_sparse = live * 4 <= was_live * 3;
-        self.old.is_none() && self.level != EMPTY && (self.guests.is_some() || is_sparse)
+        self.old.is_none() && self.level() != EMPTY && (self.guests.is_some() || is_sparse)
     }
 
     /// Granules of the free run around the free object, up to [`MOST`].
@@ -65,8 +49,8 @@ impl Arena {
     /// An object has become free: the gap around it may be the largest.
     pub(super) fn widen(&mut self, index: usize, class: &Class, object: u32) {
         let slab = &mut self.slabs[index];
-        if slab.gap.granules < MOST {
-            slab.gap.granules = slab.gap.granules.max(slab.run_around(class, object));
+        if slab.gap < MOST {
+            slab.gap = slab.gap.max(slab.run_around(class, object));
         }
         self.relist_gap(index, class.objects);
     }
@@ -80,35 +64,10 @@ impl Arena {
     /// If it may have guests.
     fn relist_gap(&mut self, index: usize, objects: u32) {
         let slab = &self.slabs[index];
-        let granules = slab.gap.granules;
+        let granules = slab.gap;
         let list = if granules >= LEAST && slab.may_host(objects) { list_of(granules) } else { UNLISTED };
-        if list == slab.gap.list {
-            return;
-        }
-        self.unlink_gap(index);
-        if list != UNLISTED {
-            let head = std::mem::replace(&mut self.gaps.0[list], index as u32);
-            if head != NIL {
-                self.slabs[head as usize].gap.before = index as u32;
-            }
-            let gap = &mut self.slabs[index].gap;
-            (gap.list, gap.before, gap.behind) = (list, NIL, head);
-        }
-    }
-
-    pub(super) fn unlink_gap(&mut self, index: usize) {
-        let gap = &mut self.slabs[index].gap;
-        let (list, before, behind) = (gap.list, gap.before, gap.behind);
-        if list == UNLISTED {
-            return;
-        }
-        gap.list = UNLISTED;
-        match before {
-            NIL => self.gaps.0[list] = behind,
-            before => self.slabs[before as usize].gap.behind = behind,
-        }
-        if behind != NIL {
-            self.slabs[behind as usize].gap.before = before;
+        if list != slab.links[Kind::Gap as usize].list {
+            self.gaps.relist(&mut self.slabs, index, list);
         }
     }
 
@@ -116,14 +75,11 @@ impl Arena {
     /// returns their number. `classes` are the slabs' classes.
     pub fn host(&mut self, number: usize, classes: &[Class], tcache: &Tcache, granules: u32, most: u32) -> u32 {
         for list in list_of(granules)..GAPS {
-            let mut next = self.gaps.0[list];
+            let mut next = self.gaps.first(list);
             for _ in 0..LOOKED_AT {
-                if next == NIL {
-                    break;
-                }
-                let index = next as usize;
-                next = self.slabs[index].gap.behind;
-                if self.slabs[index].gap.granules < granules {
+                let Some(index) = next else { break };
+                next = self.gaps.behind(&self.slabs, index);
+                if self.slabs[index].gap < granules {
                     continue;
                 }
                 let hosted = self.host_in(index, &classes[self.slabs[index].class], granules, most, |object| {
@@ -149,7 +105,7 @@ impl Arena {
         let mut placed: Vec<Guest> = Vec::new();
         if slab.may_host(class.objects) {
             let bits = in_use(class, &slab.taken, slab.guests.as_deref());
-            slab.gap.granules = place(&bits, granules, |guest| {
+            slab.gap = place(&bits, granules, |guest| {
                 let fits = (placed.len() as u32) < most && push(Cached::guest(slab.at, guest));
                 if fits {
                     placed.push(guest);
@@ -180,7 +136,7 @@ impl Arena {
         if guests.list().is_empty() {
             slab.guests = None;
         }
-        slab.gap.granules = slab.gap.granules.max(guest.granules);
+        slab.gap = slab.gap.max(guest.granules);
         self.relist(index, class.objects);
         let within = class.index_within(guest.offset() + guest.bytes() / 2);
         match within.filter(|object| !self.slabs[index].is_taken(class.mid_of(*object))) {

@@ -1,0 +1,78 @@
+//! Lists of slabs, linked by the slabs' indices.
+//!
+//! **What.** Lists have numbers. Of each [`Kind`] a slab is in one list at most.
+//! **Threads.** As the arena.
+
+use super::Slab;
+
+const NIL: u32 = u32::MAX;
+/// The number of no list.
+pub(super) const UNLISTED: usize = usize::MAX;
+
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    /// By class and occupancy.
+    Level,
+    /// By the largest gap.
+    Gap,
+}
+
+/// A slab's place in the lists of a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    pub list: usize,
+    before: u32,
+    behind: u32,
+}
+
+impl Link {
+    pub const NEW: Self = Self { list: UNLISTED, before: NIL, behind: NIL };
+}
+
+/// The lists of a kind.
+pub(super) struct Lists {
+    kind: Kind,
+    heads: Box<[u32]>,
+}
+
+fn found(index: u32) -> Option<usize> {
+    (index != NIL).then_some(index as usize)
+}
+
+impl Lists {
+    pub fn new(kind: Kind, lists: usize) -> Self {
+        Self { kind, heads: vec![NIL; lists].into() }
+    }
+
+    pub fn first(&self, list: usize) -> Option<usize> {
+        found(self.heads[list])
+    }
+
+    /// The slab behind this one in its list.
+    pub fn behind(&self, slabs: &[Slab], index: usize) -> Option<usize> {
+        found(slabs[index].links[self.kind as usize].behind)
+    }
+
+    /// Moves a slab to the front of a list, or out of all.
+    pub fn relist(&mut self, slabs: &mut [Slab], index: usize, list: usize) {
+        let kind = self.kind as usize;
+        let old = slabs[index].links[kind];
+        if old.list != UNLISTED {
+            match found(old.before) {
+                None => self.heads[old.list] = old.behind,
+                Some(before) => slabs[before].links[kind].behind = old.behind,
+            }
+            if let Some(behind) = found(old.behind) {
+                slabs[behind].links[kind].before = old.before;
+            }
+        }
+        let mut link = Link { list, ..Link::NEW };
+        if list != UNLISTED {
+            link.behind = std::mem::replace(&mut self.heads[list], index as u32);
+            if let Some(head) = found(link.behind) {
+                slabs[head].links[kind].before = index as u32;
+            }
+        }
+        slabs[index].links[kind] = link;
+    }
+}
