@@ -26,7 +26,7 @@ mod medium;
 mod paths;
 mod tracker;
 
-use crate::persistent_file::descriptor::{Descriptor, sync_folder};
+use crate::persistent_file::descriptor::Descriptor;
 use crate::persistent_file::{self, Access, FileError, FileOptions, PAGE_BYTES, PersistentFile, Room, Sharing};
 use crate::small_file::PathText;
 use crate::{Guard, Mutex, mapping};
@@ -38,8 +38,8 @@ use craton_base::{Line, Promise};
 use format::Check;
 pub use journal::Synced;
 use journal::{Entry, IS_ZERO, Journal, Store, write_home};
-pub use paths::JOURNAL_EXTENSION;
-use paths::{folder, journal_path};
+use paths::journal_path;
+pub use paths::{JOURNAL_EXTENSION, sync_folder_of};
 use tracker::Tracker;
 pub use tracker::Tracking;
 
@@ -119,7 +119,7 @@ impl DiskFile {
         file.sync()?;
         let journal_file = Descriptor::beside(journal_path.as_c_str())?;
         let journal = Journal::create(&journal_file, len)?;
-        sync_folder(folder(path)?.as_c_str())?;
+        sync_folder_of(path)?;
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
@@ -133,7 +133,7 @@ impl DiskFile {
         let journal_file = Descriptor::beside(journal_path.as_c_str())?;
         let size = file.size()?;
         let journal = Journal::open(&journal_file, size)?;
-        sync_folder(folder(path)?.as_c_str())?;
+        sync_folder_of(path)?;
         let len = journal.len();
         persistent_file::check_len(len)?;
         if len > options.file.limit {

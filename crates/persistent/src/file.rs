@@ -8,7 +8,7 @@ use crate::media::AnyHeap;
 use crate::options::{Durability, HeapOptions};
 use craton_base::{Medium, Promise, Space};
 use craton_os::DiskFile;
-use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION};
+use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION, sync_folder_of};
 use craton_os::persistent_file::{Cached, FileError, FileOptions, Flushed, PersistentFile, WriteBackChoice};
 use craton_pheap::{Config, Heap, Identity, Options, Report};
 use std::ffi::CString;
@@ -20,8 +20,6 @@ use std::time::SystemTime;
 
 /// Bytes of a new file before the heap grows it.
 const FIRST: u64 = 1 << 20;
-/// Least limit of a new heap: headers and rings of all lanes, and the first unit.
-const ROOM: u64 = 64 << 20;
 
 /// An open heap, and what its file promises.
 pub struct Opened {
@@ -41,8 +39,8 @@ impl HeapOptions {
     }
 }
 
-/// Leaves the heap closed.
-pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
+/// Makes a heap at the path.
+pub fn create(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let is_device = |it: fs::Metadata| it.file_type().is_char_device() || it.file_type().is_block_device();
     if fs::metadata(path).is_ok_and(is_device) {
         return create_on_device(path, options);
@@ -50,24 +48,36 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     if path.symlink_metadata().is_ok() {
         return Err(FileError::Exists.into());
     }
+    if options.durability != Durability::SyncPoints && path.with_added_extension(JOURNAL_EXTENSION).exists() {
+        return Err(Error::HasJournal);
+    }
     let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
-    let made = make(&unfinished, options).and_then(|()| {
+    let made = make(&unfinished, options).and_then(|made| {
         // Refused if the path exists by now.
         fs::hard_link(&unfinished, path)?;
-        Ok(sync_folder(path)?)
+        sync_folder_of(&c_path(path)?)?;
+        Ok(made)
     });
     // Its other name stays.
     let _ = fs::remove_file(&unfinished);
-    made
+    let made = made?;
+    if options.durability == Durability::SyncPoints {
+        // The journal has the heap's name.
+        made.heap.close()?;
+        return open(path, options);
+    }
+    Ok(made)
 }
 
-fn make(path: &Path, options: &HeapOptions) -> Result<(), Error> {
-    let file = PersistentFile::create(&c_path(path)?, FIRST, FileOptions::new(options.limit.max(ROOM)))?;
-    fill(file, options)?;
-    Ok(File::open(path)?.sync_all()?)
+/// Makes a heap in a new file, durably.
+fn make(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
+    let file = PersistentFile::create(&c_path(path)?, FIRST, FileOptions::new(options.limit))?;
+    let made = fill(file, options)?;
+    File::open(path)?.sync_all()?;
+    Ok(made)
 }
 
-fn create_on_device(path: &Path, options: &HeapOptions) -> Result<(), Error> {
+fn create_on_device(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let file = PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?;
     let medium = Cached::new(file);
     // A damaged heap counts, too.
@@ -78,18 +88,24 @@ fn create_on_device(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     fill(PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?, options)
 }
 
-fn fill(file: PersistentFile, options: &HeapOptions) -> Result<(), Error> {
-    if file.flushes(options.choice()) { begin(Flushed::new(file)?, options) } else { begin(Cached::new(file), options) }
+/// Makes a heap in a file that is open.
+fn fill(file: PersistentFile, options: &HeapOptions) -> Result<Opened, Error> {
+    let (promise, base) = (file.promise(), file.base() as usize);
+    let heap = match file.flushes(options.choice()) {
+        true => AnyHeap::Flushed(begin(Flushed::new(file)?, options)?),
+        false => AnyHeap::Cached(begin(Cached::new(file), options)?),
+    };
+    let report = Report { clean: true, generation: 1, ..Report::default() };
+    Ok(Opened { heap, promise, base, report })
 }
 
-fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<(), Error> {
+fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<Heap<M>, Error> {
     let HeapOptions { model, most, lanes, stripes, .. } = *options;
     let other = Config::default();
     let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
     let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
     let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
-    Heap::create(medium, config, Options::default())?.close();
-    Ok(())
+    Ok(Heap::create(medium, config, Options::default())?)
 }
 
 pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
@@ -116,12 +132,6 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
         (AnyHeap::Cached(heap), report)
     };
     Ok(Opened { heap, promise, base, report })
-}
-
-/// Makes the folder's entries durable.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }
 
 fn c_path(path: &Path) -> Result<CString, Error> {

@@ -3,6 +3,7 @@
 //! **What.** [`each!`] calls code that is generic over the medium: one predictable branch for each
 //! request, and none inside of it.
 
+use crate::error::Error;
 use craton_os::DiskFile;
 use craton_os::persistent_file::{Cached, Flushed};
 use craton_pheap::{Heap, Tx};
@@ -42,6 +43,20 @@ macro_rules! each {
 pub(crate) use each;
 
 impl AnyHeap {
+    pub fn close(self) -> Result<(), Error> {
+        match self {
+            Self::Disk(heap) => {
+                let medium = heap.close();
+                medium.sync(|| ())?;
+                Ok(medium.close()?)
+            }
+            other => {
+                each!(AnyHeap, other, heap => drop(heap.close()));
+                Ok(())
+            }
+        }
+    }
+
     pub fn begin(&self) -> Result<AnyTx<'_>, craton_pheap::Error> {
         Ok(match self {
             Self::Flushed(heap) => AnyTx::Flushed(heap.begin()?),

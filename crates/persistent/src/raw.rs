@@ -17,6 +17,7 @@ use crate::media::{AnyHeap, each};
 use crate::options::HeapOptions;
 use craton_base::{Medium, Promise};
 use craton_os::DiskFile;
+use craton_os::persistent_file::FileError;
 use craton_pheap::{Heap, Identity, Model, Report, Root, Stats};
 use std::path::Path;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -41,14 +42,12 @@ pub struct RawHeap {
 impl RawHeap {
     /// Makes a heap in a new file, or on a device without a heap, and opens it.
     pub fn create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
-        file::create(path, options)?;
-        Self::open(path, options)
+        Self::of_opened(file::create(path, options)?)
     }
 
     /// Opens a heap, and repairs it if it was not closed.
     pub fn open(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
-        let Opened { heap, promise, base, report } = file::open(path, options)?;
-        Ok((Self::of(heap, promise, base)?, report))
+        Self::of_opened(file::open(path, options)?)
     }
 
     /// Opens the heap if the path exists, else makes it.
@@ -56,11 +55,16 @@ impl RawHeap {
         if path.symlink_metadata().is_err() {
             match file::create(path, options) {
                 // Another process was first.
-                Ok(()) | Err(Error::File(craton_os::persistent_file::FileError::Exists)) => {}
-                Err(why) => return Err(why),
+                Err(Error::File(FileError::Exists)) => {}
+                made => return Self::of_opened(made?),
             }
         }
         Self::open(path, options)
+    }
+
+    fn of_opened(opened: Opened) -> Result<(Self, Report), Error> {
+        let Opened { heap, promise, base, report } = opened;
+        Ok((Self::of(heap, promise, base)?, report))
     }
 
     pub(crate) fn of(heap: AnyHeap, promise: Promise, base: usize) -> Result<Self, Error> {
@@ -71,17 +75,7 @@ impl RawHeap {
     /// Closes the heap. All changes become durable as far as the file promises, with sync points on
     /// the disk; the next opening repairs nothing.
     pub fn close(self) -> Result<(), Error> {
-        match self.heap {
-            AnyHeap::Disk(heap) => {
-                let medium = heap.close();
-                medium.sync(|| ())?;
-                Ok(medium.close()?)
-            }
-            other => {
-                each!(AnyHeap, other, heap => drop(heap.close()));
-                Ok(())
-            }
-        }
+        self.heap.close()
     }
 
     /// Held while a call stores, where sync points are made.

@@ -11,6 +11,7 @@ use crate::output::Output;
 use craton_base::{Medium, Space};
 use craton_lab::format;
 use craton_os::PersistentFile;
+use craton_os::disk_file::sync_folder_of;
 use craton_os::persistent_file::{FileError, UseMedium, WriteBackChoice};
 use craton_pheap::{Config, Error, FRAMES_MOST, FrameConfig, Heap, Model, Options, PAGE_BYTES};
 use serde::Serialize;
@@ -42,8 +43,9 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
     }
     let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
     let made = make(args, &unfinished).and_then(|row| {
-        let linked = fs::hard_link(&unfinished, path).and_then(|()| sync_folder(path));
-        linked.map(|()| row).map_err(|e| file::failed(path, e))
+        fs::hard_link(&unfinished, path).map_err(|e| file::failed(path, e))?;
+        sync_folder_of(&file::c_path(path)?).map_err(|why| file::refused(path, why))?;
+        Ok(row)
     });
     let _ = fs::remove_file(&unfinished);
     let row = made?;
@@ -110,10 +112,4 @@ impl UseMedium for Make<'_> {
             bytes: medium.len(),
         })
     }
-}
-
-/// Makes durable which files the folder of the path has.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }

@@ -1,6 +1,7 @@
 //! The paths beside a heap file.
 
 use crate::persistent_file::FileError;
+use crate::persistent_file::descriptor::sync_folder;
 use crate::small_file::PathText;
 use core::ffi::CStr;
 
@@ -16,7 +17,12 @@ pub(super) fn journal_path(path: &CStr) -> Result<PathText, FileError> {
     }
 }
 
-pub(super) fn folder(path: &CStr) -> Result<PathText, FileError> {
+/// Makes durable which files the folder of the path has.
+pub fn sync_folder_of(path: &CStr) -> Result<(), FileError> {
+    sync_folder(folder(path)?.as_c_str())
+}
+
+fn folder(path: &CStr) -> Result<PathText, FileError> {
     let path = path.to_bytes();
     let folder = match path.iter().rposition(|byte| *byte == b'/') {
         Some(0) => b"/",
