@@ -22,6 +22,12 @@ pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>)
     (medium, heap)
 }
 
+/// Seeds of random loads: a part of them, and all with `CRATON_FULL=1`.
+pub fn seeds(part: u64, all: u64) -> std::ops::Range<u64> {
+    0..if std::env::var_os("CRATON_FULL").is_some() { all } else { part }
+}
+
+/// An object of slots.
 pub fn table<M: Medium + Space>(heap: &Heap<M>, slots: u64) -> Vec<Slot> {
     let root = heap.add_root(b"table", 1).unwrap();
     let at = heap.alloc_with(root, slots * 8, |heap, at| {
