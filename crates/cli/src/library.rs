@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "CRATON_LIBRARY";
 /// Our library exports it.
-const SEGMENT: &str = "craton_segment";
+pub const SEGMENT: &str = "craton_segment";
 /// From the program's directory: a build, installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 

@@ -1,4 +1,4 @@
-//! The definitions in an ELF file's dynamic symbol table.
+//! The definitions in an ELF file's symbol tables.
 //!
 //! **What.** [`defines`] distinguishes a definition from a reference. A position-dependent program
 //! that takes a function's address has a symbol with a value for it, a stub, to which the linker
@@ -15,15 +15,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// Whether other modules can bind to the file's `name`.
 pub fn defines(path: &Path, name: &str) -> Option<bool> {
-    // Opening a pipe would wait.
-    let file = fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
     // Only the tables are read.
-    let cache = ReadCache::new(file);
+    let cache = ReadCache::new(open(path)?);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     elf.dynamic_symbol_table()?;
-    let mut symbols = elf.dynamic_symbols();
-    Some(symbols.any(|symbol| !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())))
+    Some(elf.dynamic_symbols().any(|symbol| is_definition(&symbol, name)))
+}
+
+/// Whether the file has `name` for itself. A stripped file does not show it.
+pub fn contains(path: &Path, name: &str) -> bool {
+    let Some(cache) = open(path).map(ReadCache::new) else { return false };
+    let elf = ElfFile64::<Endianness, _>::parse(&cache);
+    elf.is_ok_and(|elf| elf.symbols().any(|symbol| is_definition(&symbol, name)))
+}
+
+fn is_definition<'a>(symbol: &impl ObjectSymbol<'a>, name: &str) -> bool {
+    !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())
+}
+
+fn open(path: &Path) -> Option<File> {
+    // Opening a pipe would wait.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| File::open(path).ok())
 }
 
 /// The file that `exec` would run.

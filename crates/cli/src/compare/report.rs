@@ -1,12 +1,14 @@
 //! A comparison as text.
 
+use crate::library::SEGMENT;
 use crate::program;
-use crate::terminal::plain;
+use crate::terminal::{WIDTH, plain, wrap};
 use craton_lab::format::{blocks, bytes, columns, count, seconds, table};
 use craton_lab::measure::proof::Service;
 use craton_lab::measure::{Measured, Run, Status};
 use craton_lab::ratios::{BASE, OURS, others};
 use craton_lab::summary::{Figure, Ratio, ratio, summarize};
+use craton_lab::symbols;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -39,9 +41,10 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
     let runs = &measured.runs;
     if runs.iter().any(|run| run.status == Status::Ok) {
         text += &medians(runs, colour, width);
-        text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
+        text += &in_words(runs).map(|words| format!("\n{}", wrap(&words, WIDTH))).unwrap_or_default();
     }
-    let notes = notes.iter().cloned().chain(own_allocator(measured)).chain(complaints(runs));
+    let notes =
+        notes.iter().cloned().chain(own_allocator(measured)).chain(contains_craton(command)).chain(complaints(runs));
     text += &notes.map(|note| plain(&note) + "\n").collect::<String>();
     text + &failures(measured, command)
 }
@@ -115,41 +118,69 @@ fn paint(ratio: Ratio) -> Option<&'static str> {
     }
 }
 
-pub fn in_words(runs: &[Run]) -> Option<String> {
-    let part = |figure, name| Some(difference(ratio(runs, OURS, BASE, figure)?, name));
-    let parts = [part(Figure::Wall, "wall time")?, part(Figure::PeakRss, "peak memory")?];
-    Some(format!("On Craton, compared with glibc: {}.", parts.join(", ")))
+const MEASURES: [(Figure, &str); 4] = [
+    (Figure::Wall, "wall time"),
+    (Figure::Cpu, "CPU time"),
+    (Figure::PeakRss, "peak memory"),
+    (Figure::MinorFaults, "page faults"),
+];
+
+/// Names the clear differences first, then the measures without one.
+fn in_words(runs: &[Run]) -> Option<String> {
+    let all: Vec<(Ratio, &str)> =
+        MEASURES.iter().filter_map(|(figure, name)| Some((ratio(runs, OURS, BASE, *figure)?, *name))).collect();
+    let is_short = all.first()?.0.interval.is_none();
+    let (equal, different): (Vec<_>, Vec<_>) = all.into_iter().partition(|(ratio, _)| is_equal(ratio));
+    let mut parts: Vec<String> = different.iter().map(|(ratio, name)| difference(ratio, name)).collect();
+    if let Some(((_, last), others)) = equal.split_last() {
+        let others: Vec<&str> = others.iter().map(|(_, name)| *name).collect();
+        let names = if others.is_empty() { (*last).to_owned() } else { format!("{} or {last}", others.join(", ")) };
+        parts.push(format!("no {}difference in {names}", if is_short { "" } else { "clear " }));
+    }
+    let doubt = if is_short { " (too few rounds to be sure)" } else { "" };
+    Some(format!("On Craton, compared with {BASE}: {}{doubt}.", parts.join(", ")))
 }
 
-fn difference(ratio: Ratio, name: &str) -> String {
-    let percent = (ratio.of_medians - 1.0) * 100.0;
-    let direction = if percent < 0.0 { "less" } else { "more" };
-    let size = percent.abs();
-    let Some(interval) = ratio.interval else {
-        return match size {
-            ..0.5 => format!("no difference in {name} (too few rounds to be sure)"),
-            _ => format!("{size:.0} % {direction} {name} (too few rounds to be sure)"),
-        };
-    };
-    if !interval.is_clear() || size < 0.5 {
-        return format!("no clear difference in {name}");
-    }
-    let (least, most) = ((interval.low - 1.0).abs() * 100.0, (interval.high - 1.0).abs() * 100.0);
-    let (least, most) = (format!("{:.0}", least.min(most)), format!("{:.0}", least.max(most)));
-    if least == most {
-        return format!("{size:.0} % {direction} {name}");
-    }
-    format!("{size:.0} % {direction} {name} (95 %: {least} to {most} %)")
+fn is_equal(ratio: &Ratio) -> bool {
+    (ratio.of_medians - 1.0).abs() < 0.005 || ratio.interval.is_some_and(|interval| !interval.is_clear())
 }
 
-/// For runs on glibc that used an allocator which the program brings along.
+fn difference(ratio: &Ratio, name: &str) -> String {
+    let percent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
+    let direction = if ratio.of_medians < 1.0 { "less" } else { "more" };
+    let direction = if direction == "less" && name == "page faults" { "fewer" } else { direction };
+    let size = format!("{:.0}", percent(ratio.of_medians));
+    let ends = ratio.interval.map(|i| (percent(i.low).min(percent(i.high)), percent(i.low).max(percent(i.high))));
+    match ends.map(|(least, most)| (format!("{least:.0}"), format!("{most:.0}"))) {
+        Some((least, most)) if least != most => format!("{size} % {direction} {name} (95 %: {least} to {most} %)"),
+        _ => format!("{size} % {direction} {name}"),
+    }
+}
+
+/// Names an allocator that served the runs on glibc instead. In a script most processes are shells
+/// and clients on glibc, so one server on another allocator suffices.
 fn own_allocator(measured: &Measured) -> Option<String> {
     let service = measured.service.get(BASE)?;
-    let object = service.mainly().filter(|object| !is_libc(object))?;
+    let others = service.by.iter().filter(|(object, _)| !is_libc(object));
+    let (object, served) = others.max_by_key(|(_, processes)| **processes)?;
+    let whose = match service.processes {
+        all if *served < all => format!("the malloc of {served} of {all} processes"),
+        _ => "the program's malloc".to_owned(),
+    };
     Some(format!(
-        "{BASE}: the program's malloc is that of {object}, which it brings along; if that is a separate library, \
+        "{BASE}: {whose} is that of {object}, which the program brings along; if that is a separate library, \
          `env LD_PRELOAD=libc.so.6 craton compare …` compares with glibc's"
     ))
+}
+
+/// Names a program with Craton as Rust's global allocator, or linked with `libcraton.a`. A stripped
+/// program does not show it.
+fn contains_craton(command: &[OsString]) -> Option<String> {
+    let program = command.first()?;
+    let file = symbols::program(program)?;
+    symbols::contains(&file, SEGMENT).then(|| {
+        format!("{} contains Craton, which serves it in every row: compare a build without it", program.display())
+    })
 }
 
 /// Of the first successful run; others repeat them.
