@@ -237,7 +237,7 @@ fn stats_text(name: &str, found: &Stats) -> String {
     }
     if found.buffers + found.waiting > 0 {
         text += &format!(
-            "\ndebugging kit: {} live buffers ({}), {} in quarantine ({})\n",
+            "\ndebugging kit, or samples of guard_sample: {} live buffers ({}), {} freed ones that wait ({})\n",
             format::count(found.buffers),
             format::bytes(found.buffer_bytes),
             format::count(found.waiting),

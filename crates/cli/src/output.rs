@@ -45,7 +45,7 @@ impl Output {
         }
         let empty = path.symlink_metadata().is_err();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let advice = format!("nothing was run: give {option} another path");
+        let advice = format!("nothing was done: give {option} another path");
         let file = opened.map_err(|e| format!("cannot write {}: {e}; {advice}", path.display()))?;
         Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
     }

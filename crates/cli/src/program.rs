@@ -85,7 +85,9 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound if symbols::program(command).is_some_and(|file| file.exists()) => {
             "; the file is there, but not the interpreter that its first line or its ELF header names: install that"
         }
+        io::ErrorKind::NotFound if command.as_bytes().contains(&b'/') => "; check its path",
         io::ErrorKind::NotFound => "; check its name, and that it is on PATH",
+        io::ErrorKind::PermissionDenied if Path::new(command).is_dir() => "; it is a folder: name a program in it",
         io::ErrorKind::PermissionDenied => "; check that it is an executable file",
         _ => "",
     };

@@ -27,11 +27,19 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
             // The parser suggests to pass the option as a value.
             error.remove(ContextKind::Suggested);
             text(&error, ContextKind::InvalidArg)
-                .and_then(|wrong| dashes(&words, &wrong).or_else(|| target(first, &wrong)))
+                .and_then(|wrong| dashes(&words, &wrong).or_else(|| target(first, &words, &wrong)))
         }
         ErrorKind::MissingRequiredArgument => missing(&words),
-        // The parser took a misspelt command for the core file.
-        ErrorKind::MissingSubcommand if first == "core" => misspelt(&words),
+        ErrorKind::MissingSubcommand if first == "core" => match taken_for_core(&words) {
+            Some(wrong) => {
+                let usage = error.get(ContextKind::Usage).cloned();
+                error = Error::new(ErrorKind::InvalidSubcommand).with_cmd(&Args::command());
+                usage.into_iter().for_each(|usage| drop(error.insert(ContextKind::Usage, usage)));
+                error.insert(ContextKind::InvalidSubcommand, ContextValue::String(wrong.clone()));
+                commands(first, &wrong)
+            }
+            None => misspelt(&words),
+        },
         _ => None,
     };
     let typed = |(kind, value): (ContextKind, &ContextValue)| match value {
@@ -100,6 +108,21 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
+/// With `--pid` a core file's place has a misspelt command.
+fn taken_for_core(words: &[String]) -> Option<String> {
+    if !words.iter().any(|word| word.starts_with("--pid")) {
+        return None;
+    }
+    let mut rest = words.iter().skip(1);
+    loop {
+        match rest.next()?.as_str() {
+            "--pid" | "--exe" | "--json" => drop(rest.next()),
+            word if word.starts_with('-') => (),
+            word => return Some(word.to_owned()),
+        }
+    }
+}
+
 /// Nearest to a word.
 fn misspelt(words: &[String]) -> Option<String> {
     let all = Args::command();
@@ -109,8 +132,12 @@ fn misspelt(words: &[String]) -> Option<String> {
 }
 
 /// If `wrong` may be a process or core file in the wrong place.
-fn target(command: &str, wrong: &str) -> Option<String> {
+fn target(command: &str, words: &[String], wrong: &str) -> Option<String> {
+    let all = Args::command();
+    let is_task = |name: &str| all.find_subcommand("core").is_some_and(|core| core.find_subcommand(name).is_some());
     let tip = match (command, wrong) {
+        ("core", wrong) if is_task(wrong) => format!("give one command at a time; run `{wrong}` by itself"),
+        ("core", _) if words.iter().any(|word| word.starts_with("--pid")) => return None,
         ("core", wrong) if !wrong.starts_with('-') => {
             format!("the core file comes before the command, such as: craton core {} stats", quote(wrong))
         }

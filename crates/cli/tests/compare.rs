@@ -78,7 +78,7 @@ fn a_document_that_cannot_be_written_is_known_before_the_runs() {
     for path in [place.path("absent/result.json"), place.path("")] {
         let said = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--", "touch", &mark]));
         assert_eq!((said.status, said.out.as_str()), (1, ""));
-        assert!(said.err.contains(&path) && said.err.contains("nothing was run"), "{}", said.err);
+        assert!(said.err.contains(&path) && said.err.contains("nothing was done"), "{}", said.err);
     }
     assert!(!fs::exists(&mark).unwrap());
 }
@@ -116,7 +116,7 @@ fn a_program_that_cannot_be_started_is_known_before_the_runs() {
     let (plain, script) = (place.path("plain"), place.path("script"));
     fs::write(&plain, "").unwrap();
     for (program, what) in
-        [("no-such-program-here", "on PATH"), (&plain, "executable"), (&place.path(""), "executable")]
+        [("no-such-program-here", "on PATH"), (&plain, "executable"), (&place.path(""), "it is a folder")]
     {
         let said = said(&mut craton(["compare", "--peers", "none", "--", program]));
         assert_eq!((said.status, said.out.as_str()), (1, ""));

@@ -21,6 +21,9 @@ fn no_command_and_unknown_ones() {
     wrong(&["xyzzy"], &["tip: commands: run"]);
     wrong(&["help", "cmopare"], &["unrecognized subcommand 'cmopare'"]);
     wrong(&["core", "--pid", "1", "leak"], &["did you mean `craton core leaks`?"]);
+    wrong(&["core", "--pid", "1", "frob"], &["unrecognized subcommand 'frob'", "commands: stats, leaks"]);
+    wrong(&["core", "--json", "-", "--pid=1", "verfy"], &["'verfy'", "did you mean `craton core verify`?"]);
+    wrong(&["core", "--pid", "1", "verify", "leaks"], &["one command at a time; run `leaks` by itself"]);
     wrong(&["lab", "lits"], &["did you mean `craton lab list`?", "commands: list, run"]);
     wrong(&["--nonsense"], &["--nonsense"]);
 }
