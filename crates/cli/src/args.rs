@@ -8,6 +8,7 @@ pub use live::{Get, Top};
 
 use crate::failure::Failure;
 use crate::options::{self, Setting};
+use crate::terminal::plain;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
 use craton_tables::amount::size;
@@ -120,7 +121,7 @@ pub struct Compare {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Set an option of the library for the runs on Craton, as `craton run -o`
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = checked_setting())]
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
@@ -243,9 +244,11 @@ pub struct Replay {
   craton core --pid 1234 save server.core
   craton core core.1234 verify --json - | jq .rows[0].broken
 
-A running process is stopped while craton reads it; only its user or root may do
-that. `save`, gcore and the kernel (`ulimit -c unlimited`) write core files. The
-process has to run on a release of Craton that this program knows.
+stats, whatis, verify and log read a process that sleeps without stopping it.
+leaks and save stop it meanwhile, and so do the others while a thread runs. Only
+its user or root may read it. `save`, gcore and the kernel (`ulimit -c
+unlimited`) write core files. The process has to run on a release of Craton that
+this program knows.
 
 leaks: an object is lost when no word in registers, stacks, writable memory and
 reachable objects points into it. A number that looks like an address can hide a
@@ -479,7 +482,7 @@ fn address(text: &str) -> Result<u64, String> {
 
 /// A setting for a running process; its value may contain commas.
 fn live_setting(text: &str) -> Result<String, String> {
-    options::check(text.as_ref()).map(|()| text.to_owned())
+    options::check_live(text.as_ref()).map(|()| text.to_owned()).map_err(|why| plain(&why))
 }
 
 fn process(text: &str) -> Result<u32, String> {
@@ -512,16 +515,12 @@ exec. With it, craton waits for CMD and forwards signals to it.
 docs/statistics.md explains the numbers.
 
 Exit status: that of CMD, with --stats 128 plus the signal that ended it; 1 when
-CMD cannot be started, 2 for wrong usage or a bad CRATON_LIBRARY."
+CMD cannot be started, 2 for wrong usage, a bad option or a bad CRATON_LIBRARY."
     )
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
-    OsStringValueParser::new().try_map(Setting::parse)
-}
-
-fn checked_setting() -> impl TypedValueParser<Value = Setting> {
-    OsStringValueParser::new().try_map(Setting::checked)
+    OsStringValueParser::new().try_map(|text| Setting::parse(text).map_err(|why| plain(&why)))
 }
 
 /// The program's name; empty where a shell variable is not set.

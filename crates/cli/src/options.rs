@@ -1,22 +1,21 @@
 //! The library's options, as `-o` and `CRATON_OPTIONS` have them.
 //!
-//! **What.** [`check`] refuses bad options before anything runs, for `compare` and `set`. `run`
-//! does so for `hardened` alone, without which the program would lack its protection; the library
-//! reports others, and also finds errors that depend on the process, such as a limit above another.
-//! The last setting of a key counts.
+//! **What.** [`check`] refuses bad options before anything runs: with a misspelt limit a server
+//! would run without one. The library finds errors that depend on the process, such as a limit
+//! above another. The last setting of a key counts.
 
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
-use craton_tables::options::{Form, LIMIT_LEAST, OPTIONS, PATH_MOST};
+use craton_tables::options::{Choice, Form, LIMIT_LEAST, OPTIONS, PATH_MOST, When};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_DIR: &[u8] = b"stats_dir=";
 const STATS_FILE: &[u8] = b"stats_file=";
-const HARDENED: &[u8] = b"hardened";
 /// The library takes no longer path.
 const LONGEST_TRACE: usize = 490;
 const LONGEST_DEBUG: usize = 256;
@@ -25,30 +24,18 @@ const LONGEST_DEBUG: usize = 256;
 pub struct Setting(OsString);
 
 impl Setting {
-    /// Checks no value but that of `hardened`.
+    /// Checks key and value.
     ///
     /// # Errors
-    /// Not `KEY=VALUE`, a comma, which would end the value (except `debug`'s), or a bad value of
-    /// `hardened`.
+    /// As [`check`], or a comma, which would end the value (except `debug`'s).
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
         if bytes.contains(&b',') && !is_list {
             return Err("a value cannot contain a comma; give each option its own -o".to_owned());
         }
-        let (key, _) = split(bytes)?;
-        if key == HARDENED {
-            check(&text)?;
-        }
+        check(&text)?;
         Ok(Self(text))
-    }
-
-    /// Checks key and value.
-    ///
-    /// # Errors
-    /// As [`Setting::parse`] and [`check`].
-    pub fn checked(text: OsString) -> Result<Self, String> {
-        Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
     }
 
     /// Records the trace into a file, by its absolute path.
@@ -75,7 +62,10 @@ impl Setting {
             Err(_) if !folder.is_dir() && !folder.to_string_lossy().contains("%p") => {
                 Err(format!("there is no folder {}", folder.display()))
             }
-            _ => Ok(Self(OsString::from_vec([b"trace=", bytes].concat()))),
+            _ => {
+                can_write(&path).map_err(|e| format!("cannot be written: {e}"))?;
+                Ok(Self(OsString::from_vec([b"trace=", bytes].concat())))
+            }
         }
     }
 
@@ -88,10 +78,50 @@ impl Setting {
     }
 }
 
+/// Tries, and removes a file that it made. The library makes a folder's name from `%p`: no try then.
+fn can_write(path: &Path) -> io::Result<()> {
+    if path.parent().is_some_and(|folder| !folder.is_dir()) {
+        return Ok(());
+    }
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().write(true).open(path).map(drop),
+        Err(e) => Err(e),
+    }
+}
+
 fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
     match setting.iter().position(|b| *b == b'=') {
         Some(equals) if equals > 0 => Ok((&setting[..equals], &setting[equals + 1..])),
         _ => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
+    }
+}
+
+fn option(setting: &OsStr) -> Result<(&'static Choice, &[u8]), String> {
+    const ALL: &[Choice] = &OPTIONS;
+    let (key, value) = split(setting.as_bytes())?;
+    let key = String::from_utf8_lossy(key);
+    let found = ALL.iter().find(|option| option.key == key);
+    found.map(|option| (option, value)).ok_or_else(|| {
+        let names = OPTIONS.map(|option| option.key);
+        let meant = nearest(&key, &names).map_or(String::new(), |name| format!("did you mean `{name}`? "));
+        format!("there is no option \"{key}\"; {meant}options: {}", names.join(", "))
+    })
+}
+
+/// Checks `key=value` for a running process.
+///
+/// # Errors
+/// As [`check`], or the option is fixed at the start.
+pub fn check_live(setting: &OsStr) -> Result<(), String> {
+    check(setting)?;
+    let (Choice { key, when, .. }, _) = option(setting)?;
+    match when {
+        When::Start => {
+            let setting = setting.to_string_lossy();
+            Err(format!("`{key}` can be set at the start only: craton run -o {setting} -- CMD"))
+        }
+        When::Live | When::Before(_) => Ok(()),
     }
 }
 
@@ -100,13 +130,7 @@ fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
 /// # Errors
 /// No `=` behind a key, no such option, or a bad value.
 pub fn check(setting: &OsStr) -> Result<(), String> {
-    let (key, value) = split(setting.as_bytes())?;
-    let key = String::from_utf8_lossy(key);
-    let Some(option) = OPTIONS.iter().find(|option| option.key == key) else {
-        let names = OPTIONS.map(|option| option.key);
-        let meant = nearest(&key, &names).map_or(String::new(), |name| format!("did you mean `{name}`? "));
-        return Err(format!("there is no option \"{key}\"; {meant}options: {}", names.join(", ")));
-    };
+    let (option, value) = option(setting)?;
     let text = String::from_utf8_lossy(value);
     match option.form {
         Form::Path if value.len() <= PATH_MOST => Ok(()),

@@ -36,6 +36,15 @@ fn a_program_that_cannot_be_started_is_status_1() {
         let said = said(craton(stats).args(["--", &file]));
         assert_eq!(said.status, 1);
         assert!(said.err.contains(&file) && said.err.contains("executable"), "{}", said.err);
+        for (name, advice) in [
+            (place.path(""), "it is a folder"),
+            (place.path("absent"), "check its path"),
+            ("no-such-program-here".to_owned(), "is on PATH"),
+        ] {
+            let said = self::said(craton(stats).args(["--", &name]));
+            assert!(said.status == 1 && said.err.contains(advice), "{}", said.err);
+            assert_eq!(said.err.contains("PATH"), !name.contains('/'), "{}", said.err);
+        }
     }
 }
 
@@ -54,11 +63,21 @@ fn the_environment_is_kept_and_added_to() {
 }
 
 #[test]
-fn keys_and_values_are_the_librarys_to_judge() {
-    for (option, complaint) in [("nonsense=1", "no such key"), ("thp=nonsense", "bad value")] {
-        let said = said(&mut craton(["run", "-o", option, "--", "sh", "-c", "exit 7"]));
+fn a_bad_option_ends_before_anything_runs_but_that_of_the_variable_does_not() {
+    for (option, complaint, by_variable) in [
+        ("nonsense=1", "there is no option \"nonsense\"", "no such key"),
+        ("hard_limit=-5", "bad value", "bad value"),
+        ("thread_cache=99999999999999999999", "bad value", "bad value"),
+        ("hardened=2", "0 or 1", "0 or 1"),
+    ] {
+        for stats in [&["run"] as &[&str], &["run", "--stats"]] {
+            let said = said(craton(stats).args(["-o", option, "--", "echo", "ran"]));
+            assert_eq!((said.status, said.out.as_str()), (2, ""), "{option}: {}", said.err);
+            assert!(said.err.contains(option) && said.err.contains(complaint), "{}", said.err);
+        }
+        let said = said(craton(["run", "--", "sh", "-c", "exit 7"]).env("CRATON_OPTIONS", option));
         assert_eq!(said.status, 7, "{option} kept the program from running: {}", said.err);
-        assert!(said.err.contains(option) && said.err.contains(complaint), "{}", said.err);
+        assert!(said.err.contains(option) && said.err.contains(by_variable), "{}", said.err);
     }
 }
 

@@ -67,6 +67,8 @@ impl fmt::Display for Form {
 pub enum When {
     /// The option can be set at any time.
     Live,
+    /// The option can be set only before the first request of the process.
+    Start,
     /// The option can be set only before this happens.
     Before(&'static str),
 }
@@ -133,7 +135,7 @@ impl Key {
 }
 
 use Form::{Amount, Bytes, Checks, Count, Limit, Path, Percent, Words};
-use When::{Before, Live};
+use When::{Before, Live, Start};
 
 options! {
     AuditLog audit_log {
@@ -179,7 +181,7 @@ options! {
         more: "`auto` is `none`."
     }
     Hardened hardened {
-        form: Words(&["0", "1"]), default: "0", when: Before("the first request of the process"),
+        form: Words(&["0", "1"]), default: "0", when: Start,
         refusal: "bad value (0 or 1, before the first request: set it in the environment; nothing is hardened by it); ignored",
         text: "makes freed memory wait, clears it, and hands objects out in random order",
         more: "See [SECURITY.md](../SECURITY.md)."
@@ -193,7 +195,7 @@ options! {
                where there is no limit."
     }
     PageHeap page_heap {
-        form: Words(&["temeraire", "frames"]), default: "temeraire", when: Before("the first request of the process"),
+        form: Words(&["temeraire", "frames"]), default: "temeraire", when: Start,
         refusal: "bad value (temeraire or frames, before the first request: set it in the environment); ignored",
         text: "what places spans of up to 1 MiB: TEMERAIRE's filler, or LLFree's page frames",
         more: "With frames the heap has up to 1 TiB. `craton replay --heap frames` compares both on a recorded trace."

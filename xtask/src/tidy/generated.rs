@@ -114,6 +114,7 @@ fn options() -> String {
         let default = if option.default.is_empty() { "none".to_owned() } else { format!("`{}`", option.default) };
         let when = match option.when {
             When::Live => "at any time".to_owned(),
+            When::Start => "before the first request of the process".to_owned(),
             When::Before(event) => format!("before {event}"),
         };
         let more = if option.more.is_empty() { String::new() } else { format!(". {}", option.more) };

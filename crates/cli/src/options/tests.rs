@@ -7,18 +7,21 @@ fn setting(text: &str) -> Setting {
 #[test]
 fn form_key_and_value_are_checked() {
     for good in ["stats=1", "stats_file=/x=y", "trace=", "soft_limit=80%", "release_rate=512kib", "debug="] {
-        assert!(Setting::checked(good.into()).is_ok(), "{good}");
+        assert!(Setting::parse(good.into()).is_ok(), "{good}");
     }
     for (bad, why) in [
         ("memory_limi=1G", "there is no option \"memory_limi\"; did you mean `memory_limit`? options: audit_log, "),
         ("xyzzy=1", "there is no option \"xyzzy\"; options: audit_log, "),
+        ("hard_limit=-5", "bad value (none, auto, bytes such as 512M"),
+        ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K)"),
+        ("debug=everything", "\"everything\" is no check; checks: none, audit, "),
+        ("hardened=2", "bad value (0 or 1"),
         ("thp=on", "bad value (auto, always or never)"),
         ("soft_limit=4096", "too little for any program to run (1M is the least)"),
         ("debug=audit,gard", "\"gard\" is no check; checks: none, audit, "),
         ("debug=all:64+", "\"\" is no target; targets stand behind a colon"),
     ] {
-        assert!(Setting::parse(bad.into()).is_ok(), "{bad}: the library judges it");
-        let text = Setting::checked(bad.into()).unwrap_err();
+        let text = Setting::parse(bad.into()).unwrap_err();
         assert!(text.starts_with(why) && !text.contains("ignored"), "{bad}: {text}");
     }
     let bytes = [b"stats_file=".as_slice(), &[0xff]].concat();
@@ -28,14 +31,21 @@ fn form_key_and_value_are_checked() {
         let text = Setting::parse(bad.into()).unwrap_err();
         assert!(text.contains("KEY=VALUE"), "{bad}: {text}");
     }
-    for bad in ["hardened=yes", "hardened=", "hardened=2"] {
-        assert!(Setting::parse(bad.into()).unwrap_err().contains("0 or 1"), "{bad}: nothing may run without it");
-    }
-    assert!(Setting::parse("hardened=1".into()).is_ok());
-    assert!(Setting::checked("debug=audit,redzone:64+large".into()).is_ok());
+    assert!(Setting::parse("debug=audit,redzone:64+large".into()).is_ok());
     for bad in ["stats_file=/a,b", "debug=audit,stats=1"] {
         assert!(Setting::parse(bad.into()).unwrap_err().contains("comma"), "{bad}");
     }
+}
+
+#[test]
+fn options_that_are_fixed_at_the_start_are_refused_later() {
+    for setting in ["hardened=1", "page_heap=frames"] {
+        assert!(check(setting.as_ref()).is_ok());
+        let (key, why) = (setting.split('=').next().unwrap(), check_live(setting.as_ref()).unwrap_err());
+        assert_eq!(why, format!("`{key}` can be set at the start only: craton run -o {setting} -- CMD"));
+    }
+    assert_eq!(check_live("audit_log=1".as_ref()), Ok(()));
+    assert!(check_live("hardened=2".as_ref()).unwrap_err().contains("0 or 1"));
 }
 
 #[test]
@@ -49,7 +59,14 @@ fn settings_go_behind_what_is_there() {
 
 #[test]
 fn a_trace_is_named_from_the_root_on() {
-    assert_eq!(Setting::trace(Path::new("/b.%p")), Ok(setting("trace=/b.%p")));
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("b.%p");
+    let wanted = format!("trace={}", file.display());
+    assert_eq!(Setting::trace(&file), Ok(setting(&wanted)));
+    assert!(!file.exists(), "the check leaves nothing behind");
+    fs::write(&file, "x").unwrap();
+    assert_eq!((Setting::trace(&file), fs::read(&file).unwrap()), (Ok(setting(&wanted)), b"x".to_vec()));
+    assert!(Setting::trace(Path::new("/proc/b")).unwrap_err().starts_with("cannot be written: "));
     assert_eq!(Setting::trace(Path::new("/no/%p/b")), Ok(setting("trace=/no/%p/b")));
     for (path, why) in
         [("/no/such/b", "there is no folder /no/such"), ("/", "it is a folder"), ("/dev/null", "not an ordinary file")]
