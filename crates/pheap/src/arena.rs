@@ -20,7 +20,7 @@ use crate::guests::{GRANULES, Guests};
 use crate::morph::Old;
 use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
-use list::{Kind, Link, Lists, UNLISTED};
+use list::{Kind, Link, Linked, Lists, UNLISTED};
 
 /// Lists of a class: eighths of free objects, and empty slabs.
 const LEVELS: usize = 9;
@@ -52,6 +52,16 @@ pub struct Slab {
 /// The list of a class and level.
 fn list_of(number: usize, level: usize) -> usize {
     if level == UNLISTED { UNLISTED } else { number * LEVELS + level }
+}
+
+impl Linked for Slab {
+    fn links(&mut self) -> &mut [Link; 2] {
+        &mut self.links
+    }
+
+    fn link(&self, kind: Kind) -> Link {
+        self.links[kind as usize]
+    }
 }
 
 impl Slab {

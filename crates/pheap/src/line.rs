@@ -105,8 +105,8 @@ impl Redo {
         line
     }
 
-    /// Encodes the line with a sum instead of its check, for a medium where another store commits it.
-    /// The sum costs less, and finds each change of one word.
+    /// Encodes the line with a sum instead of its check, for a medium where another store commits
+    /// it. The sum costs less, and finds each change of one word.
     #[inline]
     pub fn encode_summed(&self, seed: u64) -> Line {
         let first = (self.kind as u64) << 12;

@@ -6,7 +6,7 @@
 //!
 //! **From.** PMDK's transactions; NVAlloc leaves them to the application.
 //!
-//! **State.** A lane's header has the number of the transaction, the slot of its buffer, and checks.
+//! **State.** A lane's header has the transaction's number, the slot of its buffer, and checks.
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```

@@ -83,7 +83,7 @@ fn flip_header_bits<const F: bool>(good: &Image, lane: u64) {
             let mut bad = good.clone();
             bad.set_word(header + word, good.word(header + word) ^ 1 << rng.below(64));
             let result = Heap::open_traced(craton_sim::SimPersistent::<F>::from_image(&bad), options(), &Typed);
-            // A check is of the word 16 bytes before it. That of a transaction which has ended is void.
+            // A check is of the word 16 bytes before it. That of an ended transaction is void.
             let named = header + if word >= 80 { word - 16 } else { word };
             match result.map(drop) {
                 Err(Error::Damaged { at, .. }) if at == named => {}

@@ -3,8 +3,6 @@
 //! **What.** Lists have numbers. Of each [`Kind`] a slab is in one list at most.
 //! **Threads.** As the arena.
 
-use super::Slab;
-
 const NIL: u32 = u32::MAX;
 /// The number of no list.
 pub(super) const UNLISTED: usize = usize::MAX;
@@ -29,6 +27,13 @@ impl Link {
     pub const NEW: Self = Self { list: UNLISTED, before: NIL, behind: NIL };
 }
 
+/// Has a place in the lists of each kind.
+pub(super) trait Linked {
+    fn links(&mut self) -> &mut [Link; 2];
+
+    fn link(&self, kind: Kind) -> Link;
+}
+
 /// The lists of a kind.
 pub(super) struct Lists {
     kind: Kind,
@@ -49,30 +54,30 @@ impl Lists {
     }
 
     /// The slab behind this one in its list.
-    pub fn behind(&self, slabs: &[Slab], index: usize) -> Option<usize> {
-        found(slabs[index].links[self.kind as usize].behind)
+    pub fn behind(&self, slabs: &[impl Linked], index: usize) -> Option<usize> {
+        found(slabs[index].link(self.kind).behind)
     }
 
     /// Moves a slab to the front of a list, or out of all.
-    pub fn relist(&mut self, slabs: &mut [Slab], index: usize, list: usize) {
+    pub fn relist(&mut self, slabs: &mut [impl Linked], index: usize, list: usize) {
         let kind = self.kind as usize;
-        let old = slabs[index].links[kind];
+        let old = slabs[index].link(self.kind);
         if old.list != UNLISTED {
             match found(old.before) {
                 None => self.heads[old.list] = old.behind,
-                Some(before) => slabs[before].links[kind].behind = old.behind,
+                Some(before) => slabs[before].links()[kind].behind = old.behind,
             }
             if let Some(behind) = found(old.behind) {
-                slabs[behind].links[kind].before = old.before;
+                slabs[behind].links()[kind].before = old.before;
             }
         }
         let mut link = Link { list, ..Link::NEW };
         if list != UNLISTED {
             link.behind = std::mem::replace(&mut self.heads[list], index as u32);
             if let Some(head) = found(link.behind) {
-                slabs[head].links[kind].before = index as u32;
+                slabs[head].links()[kind].before = index as u32;
             }
         }
-        slabs[index].links[kind] = link;
+        slabs[index].links()[kind] = link;
     }
 }

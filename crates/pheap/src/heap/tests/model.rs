@@ -5,8 +5,8 @@ use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Touches the heap's atomics, and the claims of the objects at these offsets. The calling thread
-    /// gets the first lane.
+    /// Touches the heap's atomics, and the claims of the objects at these offsets. The calling
+    /// thread gets the first lane.
     pub fn touch(&self, objects: &[u64]) {
         for word in [&self.epoch, &self.settled, &self.counter, &self.generation, &self.now_ms] {
             word.load(Ordering::Relaxed);
