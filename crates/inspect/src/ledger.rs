@@ -133,7 +133,7 @@ pub fn ledger(pid: u32) -> Result<Ledger, String> {
     };
     let [threads, processors, transfer] = [cached.threads, cached.processors, cached.transfer].map(&mut take);
     let slab_free_bytes = left;
-    let row = |((name, text), bytes): (&(&'static str, &'static str), u64)| Row { name: *name, bytes, text: *text };
+    let row = |((name, text), bytes): (&(&'static str, &'static str), u64)| Row { name, bytes, text };
     let heap_bytes = [
         live_bytes,
         on.large,

@@ -38,12 +38,11 @@ pub unsafe fn share(page: *mut u8, path: &[u8]) -> Result<(), i32> {
     }
     // SAFETY: our descriptor; by the contract the page can be read, and replaced by its copy.
     let result = unsafe {
-        if call::allocate(fd, 0, BYTES as i64) != 0 && !matches!(errno(), libc::EOPNOTSUPP | libc::ENOSYS) {
-            Err(errno())
-        } else if call::write_at(fd, core::slice::from_raw_parts(page, BYTES), 0) != BYTES as isize {
-            Err(errno())
-        } else {
+        let has_room = call::allocate(fd, 0, BYTES as i64) == 0 || matches!(errno(), libc::EOPNOTSUPP | libc::ENOSYS);
+        if has_room && call::write_at(fd, core::slice::from_raw_parts(page, BYTES), 0) == BYTES as isize {
             over(page, libc::MAP_SHARED, fd)
+        } else {
+            Err(errno())
         }
     };
     // SAFETY: ours; the mapping keeps the file.

@@ -52,7 +52,7 @@ fn print(line: Line, used: u64) {
 fn size(line: Line, bytes: u64) -> Line {
     match bytes {
         ..1024 => line.size(bytes as usize),
-        ..0x10_0000 => line.number(bytes >> 10).text(" KiB"),
+        1024..0x10_0000 => line.number(bytes >> 10).text(" KiB"),
         _ => line.number(bytes >> 20).text(".").number(((bytes & 0xf_ffff) * 10) >> 20).text(" MiB"),
     }
 }

@@ -24,7 +24,7 @@ fn the_owner_is_the_innermost_call_outside_of_the_language() {
 #[test]
 fn a_difference_has_what_came_and_what_went_but_not_what_stayed() {
     let (a, b, c) = (call("a", None), call("b", None), call("c", None));
-    let old = Stacks(vec![stack(&[a.clone()], 100), stack(&[b.clone()], 50)]);
+    let old = Stacks(vec![stack(std::slice::from_ref(&a), 100), stack(std::slice::from_ref(&b), 50)]);
     let new = Stacks(vec![stack(&[a], 100), stack(&[c], 70)]);
     let since = new.since(&old);
     let bytes: Vec<(String, i64)> = since.0.iter().map(|s| (s.calls[0].function.clone(), s.sums.live.bytes)).collect();

@@ -67,7 +67,7 @@ fn every_live_sample_is_found_whatever_was_removed_before() {
     let mut state = 1u64;
     for i in 1..20_000usize {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        if live.len() >= 4000 || (state >> 33) % 3 == 0 && !live.is_empty() {
+        if live.len() >= 4000 || (state >> 33).is_multiple_of(3) && !live.is_empty() {
             let address = live.swap_remove((state >> 40) as usize % live.len());
             tables.remove(address, None);
             assert_eq!(tables.size_of(address), None);
