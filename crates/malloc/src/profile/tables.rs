@@ -104,7 +104,7 @@ struct Site {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// 0: free place.
+    /// In the tables [`hidden`]; 0: free place.
     pub(crate) address: usize,
     pub(crate) size: usize,
     /// That it stands for.
@@ -181,6 +181,7 @@ impl Tables {
 
     /// Returns how many live samples there are now; 0: this one was dropped.
     pub(crate) fn add(&self, sample: Sample, frames: &[usize], interval: u64) -> usize {
+        let sample = Sample { address: hidden(sample.address), ..sample };
         let added = self.with(true, |all| all.change(|all| all.add(sample, frames, interval)));
         added.unwrap_or(0)
     }
@@ -188,15 +189,20 @@ impl Tables {
     /// `now`: unless the object lives on elsewhere.
     pub(crate) fn remove(&self, address: usize, now: Option<fn() -> u64>) {
         self.with(false, |all| {
-            if let Some(place) = all.find(address) {
+            if let Some(place) = all.find(hidden(address)) {
                 all.change(|all| all.remove(place, now));
             }
         });
     }
 
     pub(crate) fn size_of(&self, address: usize) -> Option<usize> {
-        self.with(false, |all| all.find(address).map(|place| all.samples[place].size)).flatten()
+        self.with(false, |all| all.find(hidden(address)).map(|place| all.samples[place].size)).flatten()
     }
+}
+
+/// A search for leaks reads the tables: an object's address would keep it.
+fn hidden(address: usize) -> usize {
+    !address
 }
 
 impl All {
