@@ -99,10 +99,12 @@ pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.
     #if defined(__x86_64__)\n\
     #define WIPE(n) __asm__ volatile(\"pxor %%xmm\" #n \", %%xmm\" #n ::: \"xmm\" #n);\n\
     #define WIPE_VECTORS WIPE(0) WIPE(1) WIPE(2) WIPE(3) WIPE(4) WIPE(5) WIPE(6) WIPE(7)\n\
-    #else\n#define WIPE_VECTORS\n#endif\n\
+    #define WIPE_UNKEPT __asm__ volatile(\"xor %%r8d, %%r8d; xor %%r9d, %%r9d\" ::: \"r8\", \"r9\");\n\
+    #else\n#define WIPE_VECTORS\n#define WIPE_UNKEPT\n#endif\n\
     __attribute__((noinline)) static void wipe(void) {\n\
         volatile char room[32768]; memset((void *)room, 0, sizeof room); WIPE_VECTORS }\n\
-    static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
+    static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c;\n\
+        do { WIPE_UNKEPT } while (read(0, &c, 1) > 0); }\n";
 
 /// Waits for the end of its input; names and addresses that it printed.
 pub struct Program {
