@@ -8,7 +8,6 @@ mod documents;
 mod heap;
 mod interrupts;
 mod live;
-mod profile;
 mod replay;
 mod run;
 mod usage;

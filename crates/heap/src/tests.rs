@@ -12,7 +12,6 @@ mod maintain;
 mod morphs;
 pub(crate) mod recorder;
 mod resize;
-mod sampling;
 mod shards;
 mod spans;
 pub(crate) mod world;

@@ -31,7 +31,6 @@
 mod count;
 mod lists;
 mod loans;
-mod sampling;
 mod shape;
 mod stages;
 mod view;
@@ -44,7 +43,6 @@ use count::{ONE, POPPED, room_for};
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::end;
-use sampling::Sampling;
 use stages::Stages;
 pub use stages::{HardenedCache, wait};
 
@@ -76,8 +74,7 @@ struct Pace {
     popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
-    /// Low 32 bits of the head at the last idle check, or 0; in an armed list ([`sampling`]) the
-    /// `max` to restore.
+    /// Low 32 bits of the head at the last idle check, or 0.
     seen: u32,
 }
 
@@ -216,7 +213,6 @@ pub struct ThreadCache {
     offsets: Offsets,
     /// The same by class.
     sources: [u16; MARKS],
-    sampling: Sampling,
 }
 
 /// The heap's fields that caches copy.
@@ -299,7 +295,6 @@ impl ThreadCache {
             (*at).factor = view.key.factor;
             (*at).offsets = OFFSETS;
             (*at).sources = core::array::from_fn(|class| (class * LIST_BYTES) as u16);
-            (*at).sampling = Sampling::NEW;
             (*at).stages = Stages::NONE;
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;

@@ -20,10 +20,8 @@
 use crate::govern::background::thread::HelperThread;
 use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
-use crate::profile;
-use crate::profile::Profile;
 use crate::statics::{
-    APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, PROFILE, REGISTRY, SEGMENT, TheHeap,
+    APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
 };
 use crate::thread::nested::area::Area;
 use crate::thread::registry::Registry;
@@ -136,14 +134,13 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("own", (&raw const HEAPS).cast()),
     ("caches", (&raw const OBJECT_CACHES).cast()),
     ("lists.end", craton_slab::end()),
-    ("profile", (&raw const PROFILE).cast::<u8>().wrapping_add(Profile::AT)),
 ];
 
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-const NAMED: usize = 14;
+const NAMED: usize = 13;
 
-const SHAPES: [&[(&str, usize)]; 18] = [
+const SHAPES: [&[(&str, usize)]; 17] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
@@ -161,7 +158,6 @@ const SHAPES: [&[(&str, usize)]; 18] = [
     &ObjectSlabs::SHAPE,
     &craton_kit::SHAPE,
     &Log::SHAPE,
-    &profile::tables::SHAPE,
 ];
 
 const ENTRIES: usize = {
