@@ -78,7 +78,8 @@ impl Setting {
     }
 }
 
-/// Tries, and removes a file that it made. The library makes a folder's name from `%p`: no try then.
+/// Tries, and removes a file that it made. No try where the library replaces `%p` in a folder's
+/// name.
 fn can_write(path: &Path) -> io::Result<()> {
     if path.parent().is_some_and(|folder| !folder.is_dir()) {
         return Ok(());
