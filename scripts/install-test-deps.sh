@@ -33,6 +33,7 @@ find_missing() {
   need openjdk-17-jdk-headless java javac
   need perl perl
   need qemu-system-x86 qemu-system-x86_64
+  need cpio cpio
   # The tests run the system's python3 with its test suite, not one of a version manager.
   need python3 /usr/bin/python3
   if ! /usr/bin/python3 -c 'import test.test_dict' 2>/dev/null; then

@@ -3,18 +3,23 @@
 #   scripts/kernel.sh demo    checks on all CPUs, then the paper's benchmarks in instructions
 #   scripts/kernel.sh host    the host takes back memory that the guest does not use, and gives it again
 #   scripts/kernel.sh test    the guest's tests on the host, then guests that must pass, and fail
-# CPUS and MEMORY choose the demo's guest; ACCEL=kvm runs it on the processor itself.
+# CPUS and MEMORY choose the demo's guest; ACCEL=kvm runs it on the processor itself. QEMU names
+# another emulator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 manifest=apps/kernel/Cargo.toml target=${CARGO_TARGET_DIR:-target}/kernel
 guest=$target/release/craton-kernel
-cpus=${CPUS:-4} memory=${MEMORY:-512M} accel=${ACCEL:-tcg}
+cpus=${CPUS:-4} memory=${MEMORY:-512M} accel=${ACCEL:-tcg} qemu=${QEMU:-qemu-system-x86_64}
 
-if ! command -v qemu-system-x86_64 >/dev/null; then
-  echo "$0: qemu-system-x86_64 is not installed; Debian and Ubuntu: apt-get install qemu-system-x86" >&2
+if ! command -v "$qemu" >/dev/null; then
+  echo "$0: $qemu is not installed; Debian and Ubuntu: apt-get install qemu-system-x86" >&2
   exit 1
 fi
+case "$accel" in
+  tcg | kvm) ;;
+  *) echo "$0: ACCEL=$accel: ACCEL is tcg or kvm" >&2; exit 2 ;;
+esac
 if [ "$accel" = kvm ] && [ ! -w /dev/kvm ]; then
   echo "$0: ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated" >&2
   exit 1
@@ -24,7 +29,7 @@ fi
 run() {
   local limit=$1 cpus=$2 memory=$3 status=0
   shift 3
-  timeout "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none \
+  timeout "$limit" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none \
     -no-reboot -serial stdio -device isa-debug-exit,iobase=0xf4,iosize=4 -kernel "$guest" "$@" </dev/null || status=$?
   [ "$status" = 33 ] && return 0 # by isa-debug-exit
   [ "$status" = 124 ] && echo "$0: the guest did not end within $limit s" >&2
@@ -67,7 +72,7 @@ host() {
   CARGO_INCREMENTAL=0 "$cargo" build -q --release --manifest-path "$manifest" --target-dir "$target" -p craton-host
   file=$(mktemp -p /dev/shm)
   trap 'rm -f "$file"' EXIT
-  timeout 120 "$target/release/craton-host" "$file" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
+  timeout 120 "$target/release/craton-host" "$file" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
     -object "memory-backend-file,id=guest,size=$memory,mem-path=$file,share=on" -machine pc,memory-backend=guest \
     -display none -monitor none -no-reboot -serial stdio -device isa-debug-exit,iobase=0xf4,iosize=4 \
     -kernel "$guest" -append "checks host" </dev/null
@@ -81,6 +86,14 @@ expect_failure() { # TEXT, then as for run
     return 1
   fi
   grep -qF "$text" <<<"$said" || { printf '%s: expected "%s" of %s, got:\n%s\n' "$0" "$text" "$*" "$said" >&2; return 1; }
+}
+
+expect_refusal() { # TEXT VARIABLE=VALUE: before anything is built
+  local said
+  if said=$(env "$2" scripts/kernel.sh demo 2>&1) || ! grep -qF "$1" <<<"$said"; then
+    printf '%s: expected "%s" with %s, got:\n%s\n' "$0" "$1" "$2" "$said" >&2
+    return 1
+  fi
 }
 
 tests() {
@@ -97,6 +110,8 @@ tests() {
   expect_failure "page fault 14" 60 1 64M -append "checks plant=fault"
   expect_failure "are too little" 60 1 12M
   expect_failure "this guest has room for 8" 60 9 64M
+  expect_refusal "no-such-qemu is not installed" QEMU=no-such-qemu
+  expect_refusal "ACCEL is tcg or kvm" ACCEL=hvf
   echo "the guest passes its checks, and reports what is planted"
 }
 

@@ -52,6 +52,8 @@ void craton_frames_panic(const char *text, size_t bytes)
 struct allocator {
 	const char *name;
 	struct page *(*get)(unsigned int order, unsigned int cpu);
+	/* Without compaction. */
+	struct page *(*get_now)(unsigned int order, unsigned int cpu);
 	void (*put)(struct page *page, unsigned int order, unsigned int cpu);
 };
 
@@ -73,14 +75,19 @@ static struct page *buddy_get(unsigned int order, unsigned int cpu)
 	return alloc_pages(GFP_BENCH, order);
 }
 
+static struct page *buddy_get_now(unsigned int order, unsigned int cpu)
+{
+	return alloc_pages(GFP_AS_IS, order);
+}
+
 static void buddy_put(struct page *page, unsigned int order, unsigned int cpu)
 {
 	__free_pages(page, order);
 }
 
 static const struct allocator allocators[] = {
-	{ "buddy", buddy_get, buddy_put },
-	{ "craton", frames_get, frames_put },
+	{ "buddy", buddy_get, buddy_get_now, buddy_put },
+	{ "craton", frames_get, frames_get, frames_put },
 };
 
 /* Takes `mib` of contiguous memory: blocks of the largest order, until a run is long enough. */
@@ -406,8 +413,7 @@ static unsigned long count_huge(const struct allocator *of, struct page **list, 
 	unsigned long got = 0, i;
 
 	while (got < most) {
-		struct page *page = of->get == buddy_get ? alloc_pages(GFP_AS_IS, CRATON_FRAMES_HUGE_ORDER) :
-							   of->get(CRATON_FRAMES_HUGE_ORDER, 0);
+		struct page *page = of->get_now(CRATON_FRAMES_HUGE_ORDER, 0);
 
 		if (!page)
 			break;
@@ -445,7 +451,7 @@ static int fragmentation(const struct allocator *of)
 	huge = count_huge(of, probe, all / HUGE_FRAMES);
 	fill = huge * HUGE_FRAMES / 10 * 9;
 	while (got < fill) {
-		list[got] = of->get == buddy_get ? alloc_pages(GFP_AS_IS, 0) : of->get(0, 0);
+		list[got] = of->get_now(0, 0);
 		if (!list[got])
 			break;
 		got++;
@@ -468,10 +474,11 @@ static int fragmentation(const struct allocator *of)
 			of->put(list[i], 0, 0);
 		}
 		for (i = 0; i < live / 10; i++) {
-			list[i] = of->get == buddy_get ? alloc_pages(GFP_AS_IS, 0) : of->get(0, 0);
+			list[i] = of->get_now(0, 0);
 			if (!list[i]) {
 				result = failed("fragmentation ran out of memory");
-				list[i] = list[--live];
+				/* Those that were freed and not allocated again. */
+				memset(&list[i], 0, (live / 10 - i) * sizeof(*list));
 				goto free_all;
 			}
 		}

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::plain;
 use crate::usage::nearest;
-use craton_inspect::{Ledger, Published, Watch, ledger};
+use craton_inspect::{ClassShare, Ledger, Published, Watch, ledger};
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
@@ -33,15 +33,7 @@ struct Process {
     /// Of a running process.
     ledger: Option<Ledger>,
     /// Of a process that has ended, as last published.
-    classes: Vec<Class>,
-}
-
-#[derive(Serialize)]
-struct Class {
-    object_bytes: u64,
-    slabs: u64,
-    memory_bytes: u64,
-    objects_out: u64,
+    classes: Vec<ClassShare>,
 }
 
 pub fn get(args: &args::Get) -> Result<ExitCode, Failure> {
@@ -69,14 +61,8 @@ fn read(target: &str) -> Result<Process, Failure> {
     };
     let set = |key: &str| page.options.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
     let options = OPTIONS.iter().map(|row| (row.key, set(row.key).unwrap_or_else(|| row.default.to_owned())));
-    let class = |c: &craton_inspect::ClassShare| Class {
-        object_bytes: c.object_bytes,
-        slabs: c.slabs,
-        memory_bytes: c.memory_bytes,
-        objects_out: c.objects_out,
-    };
-    let classes = if ledger.is_some() { Vec::new() } else { page.classes.iter().map(class).collect() };
     let (options, numbers) = (options.collect(), page.numbers().collect());
+    let classes = if ledger.is_some() { Vec::new() } else { page.classes };
     Ok(Process { pid: page.pid, exe: page.exe, options, numbers, ledger, classes })
 }
 

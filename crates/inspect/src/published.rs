@@ -8,6 +8,7 @@
 use crate::reader::{text_in, u32_in, word_in};
 use craton_tables::counters::PROCESS;
 use craton_tables::options::{Choice, OPTIONS};
+use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -24,7 +25,7 @@ const EXITED: u64 = 2;
 pub const PAGE: usize = 4096;
 
 /// A size class's slabs when they were last published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClassShare {
     pub object_bytes: u64,
     pub slabs: u64,

@@ -65,7 +65,7 @@ pub fn start() -> Result<usize, Refused> {
     if given > 1 {
         let begin = &raw const trampoline_begin;
         let len = &raw const trampoline_end as usize - begin as usize;
-        // SAFETY: memory below 1 MiB is nobody's else.
+        // SAFETY: nothing else uses memory below 1 MiB.
         unsafe { core::ptr::copy_nonoverlapping(begin, TRAMPOLINE as *mut u8, len) };
         const TO_ALL_OTHERS: u32 = 0xc_4000;
         write_controller(0x300, TO_ALL_OTHERS | 0x500); // init
