@@ -11,6 +11,7 @@ use crate::options::{self, Setting};
 use crate::terminal::plain;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
+use craton_lab::measure::server::results::Pattern;
 use craton_tables::amount::size;
 use craton_tables::options::OPTIONS;
 use std::ffi::OsString;
@@ -93,6 +94,9 @@ pub struct Run {
   craton compare --peers mimalloc3,mine=./libmine.so -- ./my-program
   craton compare --peers none -o thp=always -- ./my-program
   craton compare --peers none --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
+  craton compare --ready 'redis-cli -p 7777 ping' \\
+    --load 'redis-benchmark -p 7777 -n 500000 -r 100000 -t set' \\
+    -- redis-server --port 7777 --save ''
 
 CMD runs on glibc, on Craton and on the peers in turns (A B C, A B C, …). In a
 warm-up before, each allocator has to prove that it serves CMD. The table shows
@@ -101,6 +105,13 @@ hugepages at the peak and its share. × is the ratio to glibc: below 1, CMD need
 less. The interval contains the true ratio with 95 % confidence; it takes five
 rounds. Memory is that of CMD's largest process. CMD's input is empty, and its
 output is discarded. Ctrl-C ends the comparison and prints the runs so far.
+
+With --load, CMD is a server: each run starts it, waits until READY succeeds,
+runs LOAD on the C library's malloc, and ends CMD by SIGTERM, ten seconds later
+by SIGKILL. The table then has requests and latency as LOAD prints them (known:
+redis-benchmark, wrk, pgbench, memtier, ab), the load's time, CMD's CPU time,
+and memory as the sum of PSS over CMD's processes: at the peak, in the load's
+second half, and a second after it.
 
 Peers: `make peers` builds them; installed ones are found. docs/peers.md lists
 their names.
@@ -123,6 +134,19 @@ pub struct Compare {
     /// Set an option of the library for the runs on Craton, as `craton run -o`
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
+    /// A command for `sh -c` that loads CMD, a server
+    #[arg(long, value_name = "LOAD", requires = "ready")]
+    pub load: Option<OsString>,
+    /// A command for `sh -c` that succeeds once the server answers
+    #[arg(long, value_name = "READY", requires = "load")]
+    pub ready: Option<OsString>,
+    /// Repeat LOAD until this time has passed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, requires = "load")]
+    pub duration: Option<Duration>,
+    /// Read a figure from LOAD's output: NAME is ops (in a second), p50, p99 or p999 (milliseconds),
+    /// and the first group of REGEX its number
+    #[arg(long, value_name = "NAME=REGEX", value_parser = Pattern::parse, requires = "load")]
+    pub figure: Vec<Pattern>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
     pub pin: Option<String>,

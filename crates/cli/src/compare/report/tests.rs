@@ -14,6 +14,7 @@ fn run(allocator: &str, index: usize, wall_s: f64, status: Status) -> Run {
         hugepage_bytes: 1 << 19,
         hugepage_coverage: Some(0.5),
         samples: Vec::new(),
+        load: None,
         status,
         stderr: "one\ntwo \x1b[2J\n".to_owned(),
     }
