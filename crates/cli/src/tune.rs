@@ -52,7 +52,7 @@ pub fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
     printed.map_err(|e| format!("cannot print the table: {e}"))?;
     match args.command.is_empty() || best.is_default() {
         true => Ok(ExitCode::SUCCESS),
-        false => proof::prove(args, &best.options(), json.is_some()),
+        false => proof::prove(args, &best.options(), json.as_ref().is_some_and(Output::is_standard)),
     }
 }
 

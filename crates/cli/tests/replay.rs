@@ -312,10 +312,9 @@ fn settings_are_found_and_proved_on_the_program() {
         let line = format!("\nCRATON_OPTIONS={}\n", best[0]["options"].as_str().unwrap());
         assert!(found.out.contains(&line) && found.out.contains("the program itself"), "{}", found.out);
     }
-    for (options, status, part) in [
-        (vec!["--goal", "speed"], 2, "rss, coverage, balanced"),
-        (vec!["--", "no-such-program"], 1, "no-such-program"),
-    ] {
+    for (options, status, part) in
+        [(vec!["--goal", "speed"], 2, "rss, coverage, balanced"), (vec!["--", "no-such-program"], 1, "no-such-program")]
+    {
         let wrong = tune(&options);
         assert_eq!((wrong.status, wrong.out.as_str()), (status, ""), "{wrong:?}");
         assert!(wrong.err.contains(part), "{}", wrong.err);

@@ -218,8 +218,11 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
             if run.status == Status::Ok && !turn.proven {
                 run.status = Status::NotServed;
             }
-            turn.given_up =
-                round < warmup && matches!(run.status, Status::CannotStart(_) | Status::TimedOut | Status::NotServed | Status::NotReady);
+            turn.given_up = round < warmup
+                && matches!(
+                    run.status,
+                    Status::CannotStart(_) | Status::TimedOut | Status::NotServed | Status::NotReady
+                );
             if round >= warmup || turn.given_up {
                 measured.runs.push(run);
             }

@@ -1,6 +1,5 @@
 //! A comparison as text.
 
-use crate::args;
 use crate::library::SEGMENT;
 use crate::program;
 use crate::terminal::{WIDTH, plain, wrap};
@@ -75,8 +74,8 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
 }
 
 /// `known` come first, then what the runs showed.
-pub fn notes(measured: &Measured, args: &args::Compare, known: &[String]) -> Vec<String> {
-    let found = own_allocator(measured).into_iter().chain(contains_craton(&args.command));
+pub fn notes(measured: &Measured, command: &[OsString], known: &[String]) -> Vec<String> {
+    let found = own_allocator(measured).into_iter().chain(contains_craton(command));
     known.iter().cloned().chain(found).chain(no_requests(&measured.runs)).chain(complaints(&measured.runs)).collect()
 }
 

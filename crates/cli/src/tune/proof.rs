@@ -6,7 +6,7 @@ use crate::library;
 use crate::options::VARIABLE;
 use crate::progress::Line;
 use crate::signals;
-use crate::terminal::{Stream, wrap, WIDTH};
+use crate::terminal::{Stream, WIDTH, wrap};
 use craton_lab::format::{self, bytes, count, seconds};
 use craton_lab::measure::{self, Allocator, Plan, Run, Status};
 use craton_lab::summary::{Figure, ratio, summarize};
@@ -89,5 +89,10 @@ fn text(runs: &[Run]) -> String {
         Some(_) => "No clear difference in the program's peak memory.",
         None => "Too few rounds to be sure; the default of --runs is five.",
     };
-    format!("\nthe program itself, medians of {} rounds\n\n{}\n{}", default.ok, format::table(&rows, &[0]), wrap(verdict, WIDTH))
+    format!(
+        "\nthe program itself, medians of {} rounds\n\n{}\n{}",
+        default.ok,
+        format::table(&rows, &[0]),
+        wrap(verdict, WIDTH)
+    )
 }

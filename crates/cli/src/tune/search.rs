@@ -109,7 +109,8 @@ impl Goal {
     pub fn compare(self, default: &Tried, a: &Tried, b: &Tried) -> Ordering {
         let memory = |tried: &Tried| tried.memory(default);
         let allowed = |tried: &Tried| {
-            tried.coverage() + POINT >= default.coverage() && tried.system_calls() <= default.system_calls().max(1) * 5 / 4
+            tried.coverage() + POINT >= default.coverage()
+                && tried.system_calls() <= default.system_calls().max(1) * 5 / 4
         };
         let first = match self {
             Self::Rss => memory(a).total_cmp(&memory(b)),

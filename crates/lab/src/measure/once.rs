@@ -22,7 +22,7 @@ const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// The status of a program that turns SIGTERM into an exit.
 const TERMINATED: i32 = 128 + libc::SIGTERM;
-/// A multiple of a sample's time.
+/// A multiple of a sample's processor time.
 const SAMPLE_REST: u32 = 50;
 
 pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
@@ -156,6 +156,14 @@ pub fn library(path: &Path) -> Result<PathBuf, String> {
     Ok(absolute)
 }
 
+/// Of this thread: waiting for a processor costs the command nothing.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Timeout,
@@ -247,9 +255,10 @@ impl Watched {
             let now = Instant::now();
             if self.started.is_some() && self.ended.is_none() && now >= next_sample {
                 let elapsed = now - self.start;
+                let before = processor_time();
                 self.samples.sample(self.child.id(), elapsed.as_secs_f64());
                 let period = (elapsed / 20).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD);
-                next_sample = Instant::now() + period.max(now.elapsed() * SAMPLE_REST);
+                next_sample = Instant::now() + period.max((processor_time() - before) * SAMPLE_REST);
             }
         }
         let _ = self.child.wait();

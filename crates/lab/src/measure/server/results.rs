@@ -43,7 +43,10 @@ impl Pattern {
         };
         let regex = Regex::new(&format!("(?m){regex}")).map_err(|e| format!("`{regex}` is no pattern: {e}"))?;
         if regex.captures_len() < 2 {
-            return Err(format!("`{name}={}` has no group ( ) for the number", &text[name.len()..].trim_start_matches('=')));
+            return Err(format!(
+                "`{name}={}` has no group ( ) for the number",
+                &text[name.len()..].trim_start_matches('=')
+            ));
         }
         Ok(Self { field, regex })
     }

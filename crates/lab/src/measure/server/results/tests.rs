@@ -21,7 +21,8 @@ fn redis_benchmark_prints_a_summary_for_each_test() {
 
 #[test]
 fn redis_benchmark_is_read_when_it_is_quiet_or_prints_csv() {
-    let quiet = of("SET: rps=0.0 (overall: 0.0) avg_msec=-nan\rSET: 125000.00 requests per second, p50=0.207 msec\n", &[]);
+    let quiet =
+        of("SET: rps=0.0 (overall: 0.0) avg_msec=-nan\rSET: 125000.00 requests per second, p50=0.207 msec\n", &[]);
     assert!(is_near(quiet.operations_per_s, 125_000.0) && is_near(quiet.p50_s, 0.207e-3), "{quiet:?}");
     let csv = of(
         "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\"p95_latency_ms\",\"p99_latency_ms\",\
@@ -56,7 +57,8 @@ fn pgbench_memtier_and_ab_are_read() {
     assert!(is_near(memtier.operations_per_s, 110_000.0), "{memtier:?}");
     assert!(is_near(memtier.p50_s, 0.55e-3) && is_near(memtier.p99_s, 1.1e-3), "{memtier:?}");
     assert!(is_near(memtier.p999_s, 2.2e-3), "{memtier:?}");
-    let ab = of("Requests per second:    2345.67 [#/sec] (mean)\n  50%      4\n  99%     12\n 100%     20 (longest)\n", &[]);
+    let ab =
+        of("Requests per second:    2345.67 [#/sec] (mean)\n  50%      4\n  99%     12\n 100%     20 (longest)\n", &[]);
     assert!(is_near(ab.operations_per_s, 2345.67), "{ab:?}");
     assert!(is_near(ab.p50_s, 4e-3) && is_near(ab.p99_s, 12e-3), "{ab:?}");
 }
