@@ -41,6 +41,7 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
         runs: 1,
         warmup: 0,
         timeout: Some(Duration::from_secs(60)),
+        server: None,
         stop: &AtomicBool::new(false),
         progress: &|_| {},
     };

@@ -11,6 +11,7 @@ use crate::options::{self, Setting};
 use crate::terminal::plain;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
+use craton_lab::measure::server::results::Pattern;
 use craton_tables::amount::size;
 use craton_tables::options::OPTIONS;
 use std::ffi::OsString;
@@ -54,6 +55,8 @@ pub enum Task {
     Lab(Lab),
     /// Replay a trace of `craton run --trace` on a page heap in simulated memory
     Replay(Replay),
+    /// Find the settings that suit a recorded trace
+    Tune(Tune),
     /// Inspect the heap of a running process or core file: contents, leaks, damage
     Core(Core),
     /// Show options, counters and the memory ledger of a running process
@@ -93,6 +96,9 @@ pub struct Run {
   craton compare --peers mimalloc3,mine=./libmine.so -- ./my-program
   craton compare --peers none -o thp=always -- ./my-program
   craton compare --peers none --json - -- sh -c 'sort big.txt | uniq -c' | jq .ratios
+  craton compare --ready 'redis-cli -p 7777 ping' \\
+    --load 'redis-benchmark -p 7777 -n 500000 -r 100000 -t set' \\
+    -- redis-server --port 7777 --save ''
 
 CMD runs on glibc, on Craton and on the peers in turns (A B C, A B C, …). In a
 warm-up before, each allocator has to prove that it serves CMD. The table shows
@@ -101,6 +107,13 @@ hugepages at the peak and its share. × is the ratio to glibc: below 1, CMD need
 less. The interval contains the true ratio with 95 % confidence; it takes five
 rounds. Memory is that of CMD's largest process. CMD's input is empty, and its
 output is discarded. Ctrl-C ends the comparison and prints the runs so far.
+
+With --load, CMD is a server: each run starts it, waits until READY succeeds,
+runs LOAD on the C library's malloc, and ends CMD by SIGTERM, ten seconds later
+by SIGKILL. The table then has requests and latency as LOAD prints them (known:
+redis-benchmark, wrk, pgbench, memtier, ab), the load's time, CMD's CPU time,
+and memory as the sum of PSS over CMD's processes: at the peak, in the load's
+second half, and a second after it.
 
 Peers: `make peers` builds them; installed ones are found. docs/peers.md lists
 their names.
@@ -123,6 +136,19 @@ pub struct Compare {
     /// Set an option of the library for the runs on Craton, as `craton run -o`
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,
+    /// A command for `sh -c` that loads CMD, a server
+    #[arg(long, value_name = "LOAD", requires = "ready")]
+    pub load: Option<OsString>,
+    /// A command for `sh -c` that succeeds once the server answers
+    #[arg(long, value_name = "READY", requires = "load")]
+    pub ready: Option<OsString>,
+    /// Repeat LOAD until this time has passed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, requires = "load")]
+    pub duration: Option<Duration>,
+    /// Read a figure from LOAD's output: NAME is ops (in a second), p50, p99 or p999 (milliseconds),
+    /// and the first group of REGEX its number
+    #[arg(long, value_name = "NAME=REGEX", value_parser = Pattern::parse, requires = "load")]
+    pub figure: Vec<Pattern>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
     pub pin: Option<String>,
@@ -232,6 +258,44 @@ pub struct Replay {
     /// Write the figures to FILE as JSON; `-` for standard output, with the table on standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `craton tune`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton tune server.trace
+  craton tune server.trace --goal coverage
+  craton tune server.trace -- ./server --once
+
+Replays the trace with each setting of page_heap, release_rate and thp on a page
+heap over simulated memory, on all processors, and prints the best for the goal:
+  rss        least backed memory, at the peak and steady
+  coverage   most memory on hugepages
+  balanced   least memory without less on hugepages or more system calls
+
+With CMD the found setting is compared with the default on CMD itself, in turns,
+as `craton compare` does. The simulated system grants every hugepage, so only
+such a run proves a setting.
+
+Exit status: 0, 1 when the trace cannot be replayed or a run failed, 2 for wrong
+usage.")]
+pub struct Tune {
+    /// The file that `craton run --trace` recorded
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// What to look for
+    #[arg(long, value_name = "GOAL", default_value = "balanced", value_parser = ["rss", "coverage", "balanced"])]
+    pub goal: String,
+    /// Rounds on CMD
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>, allow_negative_numbers = true)]
+    pub runs: usize,
+    /// Write every setting's figures to FILE as JSON; `-` for standard output, with the text on
+    /// standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// A program to prove the setting on, and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// `craton core`.

@@ -16,6 +16,7 @@ use crate::progress::Line;
 use crate::signals;
 use craton_lab::document::{Document, Row};
 use craton_lab::machine;
+use craton_lab::measure::server::Server;
 use craton_lab::measure::{self, Measured, Plan, Status};
 use craton_lab::ratios::{OURS, Ratios};
 use std::ffi::{OsStr, OsString};
@@ -36,6 +37,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     }
     signals::catch(signals::stop);
 
+    let server = server(args);
     let workload = workload(&args.command);
     let line = Line::start();
     let measured = measure::measure(&Plan {
@@ -46,13 +48,15 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
         prove: true,
         processors,
         timeout: args.timeout,
+        server: server.as_ref(),
         stop: &signals::STOP,
         progress: &|now| line.show(&workload, now),
     });
     drop(line);
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
-    let text = report::show(&measured, &args.command, &allocators.notes, stream.colour(), stream.width());
+    let notes = report::notes(&measured, &args.command, &allocators.notes);
+    let text = report::show(&measured, &args.command, &notes, stream.colour(), stream.width());
     let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
     // The documents come anyway.
     if measured.runs.iter().all(|run| matches!(run.status, Status::CannotStart(_))) {
@@ -61,7 +65,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
         let what = if stopped { "stopped before the first round" } else { "no run could be started, as shown above" };
         return Err(format!("{what}; no document was written").into());
     }
-    let document = document(&workload, &allocators, &measured);
+    let document = Document { notes, ..document(&workload, &allocators, &measured) };
     if let Some(json) = &mut json {
         json.document(&document)?;
     }
@@ -75,6 +79,15 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
 fn document(workload: &str, allocators: &Allocators, measured: &Measured) -> Document {
     let rows = measured.runs.iter().map(|run| Row::new(workload, run)).collect();
     Document::new("compare", &command(), &allocators.list, rows, &Ratios::of(&[&measured.runs], OURS))
+}
+
+fn server(args: &args::Compare) -> Option<Server> {
+    Some(Server {
+        ready: args.ready.clone()?,
+        load: args.load.clone()?,
+        duration: args.duration,
+        patterns: args.figure.clone(),
+    })
 }
 
 /// This process must be allowed to use each.

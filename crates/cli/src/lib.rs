@@ -26,6 +26,7 @@ mod set;
 pub mod signals;
 pub mod terminal;
 mod top;
+mod tune;
 mod usage;
 
 pub use usage::nearest;
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
         Ok(Task::Compare(args)) => compare::compare(&args),
         Ok(Task::Lab(args)) => lab::lab(&args),
         Ok(Task::Replay(args)) => replay::replay(&args),
+        Ok(Task::Tune(args)) => tune::tune(&args),
         Ok(Task::Core(args)) => core::core(&args),
         Ok(Task::Get(args)) => get::get(&args),
         Ok(Task::Set(args)) => set::set(&args),

@@ -15,6 +15,7 @@ use serde::Serialize;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 const OPTIONS: &str = "release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never";
@@ -34,20 +35,8 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = Output::json(args.json.as_deref())?;
     let name = args.trace.display();
-    // /dev/zero has no end.
-    if fs::metadata(&args.trace).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
-        return Err(format!("{name} is a device; give a file or a pipe").into());
-    }
-    let file = fs::read(&args.trace).map_err(|e| {
-        let advice = match e.kind() {
-            io::ErrorKind::NotFound => format!("; `craton run --trace {name} -- CMD` records a trace"),
-            io::ErrorKind::IsADirectory => "; give the path of a trace in it".to_owned(),
-            _ => String::new(),
-        };
-        format!("cannot read {name}: {e}{advice}")
-    })?;
-    let trace =
-        Trace::read(&file).map_err(|e| format!("{name}: {e}; `craton run --trace FILE -- CMD` records a trace"))?;
+    let file = read(&args.trace)?;
+    let trace = parse(&args.trace, &file)?;
     let outcome = play(&trace, &policy).map_err(|why| format!("{name}: {why}"))?;
 
     let text = format!("{}{}", notes(&trace), table(&outcome));
@@ -65,6 +54,28 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     }
     printed.map_err(|e| format!("cannot print the table: {e}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = path.display();
+    // /dev/zero has no end.
+    if fs::metadata(path).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
+        return Err(format!("{name} is a device; give a file or a pipe").into());
+    }
+    let file = fs::read(path).map_err(|e| {
+        let advice = match e.kind() {
+            io::ErrorKind::NotFound => format!("; `craton run --trace {name} -- CMD` records a trace"),
+            io::ErrorKind::IsADirectory => "; give the path of a trace in it".to_owned(),
+            _ => String::new(),
+        };
+        format!("cannot read {name}: {e}{advice}")
+    })?;
+    Ok(file)
+}
+
+pub fn parse<'f>(path: &Path, file: &'f [u8]) -> Result<Trace<'f>, Failure> {
+    let trace = Trace::read(file);
+    Ok(trace.map_err(|e| format!("{}: {e}; `craton run --trace FILE -- CMD` records a trace", path.display()))?)
 }
 
 fn heap(name: &str) -> Result<HeapName, Failure> {
@@ -114,7 +125,7 @@ fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
     found.map(|(_, value)| *place = *value).is_some()
 }
 
-fn notes(trace: &Trace<'_>) -> String {
+pub fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {
         text += "the recording has no end: its program was killed, ended by _exit, or still runs; ";

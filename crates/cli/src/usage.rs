@@ -155,7 +155,7 @@ fn missing(words: &[String]) -> Option<String> {
         }
         ["lab", "run", ..] => Some("name an experiment; `craton lab list` shows them".to_owned()),
         ["set", ..] => Some("give a process id and options, such as: craton set 1234 thp=always".to_owned()),
-        ["replay", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` recorded".to_owned()),
+        ["replay" | "tune", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` recorded".to_owned()),
         _ => None,
     }
 }

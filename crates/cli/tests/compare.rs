@@ -298,3 +298,80 @@ fn stopped_early_it_shows_what_there_is() {
     assert!(said.out.contains("\nglibc      1  ") && said.out.contains("\ncraton     1  "), "{}", said.out);
     assert_eq!(json(&file)["rows"].as_array().unwrap().len(), 2);
 }
+
+/// Has a child that holds 32 MB.
+const SERVER: &str = "
+import os, socket, sys
+listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))
+if os.fork() == 0:
+    held = [bytes([i % 251]) * 1000 for i in range(32000)]
+    reader, writer = os.pipe()
+    os.read(reader, 1)
+while True:
+    connection, _ = listener.accept()
+    line = connection.makefile().readline()
+    connection.sendall(b'pong\\n')
+    connection.close()
+";
+
+const CLIENT: &str = "
+import socket, sys, time
+start = time.monotonic()
+for _ in range(int(sys.argv[2])):
+    with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as connection:
+        connection.sendall(b'ping\\n')
+        assert connection.recv(5) == b'pong\\n'
+print('did', int(int(sys.argv[2]) / (time.monotonic() - start)), 'a second')
+";
+
+/// A port that nobody uses at the moment.
+fn port() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+#[test]
+fn a_server_is_compared_under_load() {
+    let place = Place::new("server");
+    let (port, file, page) = (port(), place.path("result.json"), place.path("page.html"));
+    fs::write(place.path("server.py"), SERVER).unwrap();
+    fs::write(place.path("client.py"), CLIENT).unwrap();
+    let client = |times: u32| format!("python3 '{}' {port} {times}", place.path("client.py"));
+    let command = |load: String| {
+        let mut command = craton(["compare", "--peers", "none", "--runs", "2", "--ready", &client(1), "--load", &load]);
+        command.args(["--json", &file, "--html", &page, "--figure", "ops=did ([0-9]+)", "--", "python3"]);
+        command.args([&place.path("server.py"), &port]).env("PYTHONMALLOC", "malloc");
+        command
+    };
+    let right = said(&mut command(client(500)));
+    assert_eq!((right.status, right.err.as_str()), (0, ""), "{}", right.out);
+    for text in ["requests/s", "load's time", "peak PSS", "after load", "compared with glibc"] {
+        assert!(right.out.contains(text), "{text}: {}", right.out);
+    }
+    let document = json(&file);
+    for row in document["rows"].as_array().unwrap() {
+        assert!(row["load"]["operations_per_s"].as_f64() > Some(1.0), "{row}");
+        assert!(row["load"]["after_load_bytes"].as_u64() > Some(32_000_000), "{row}");
+        assert!(row["load"]["p99_s"].is_null(), "{row}");
+    }
+    assert!(document["ratios"]["request_time_vs_glibc"].as_f64() > Some(0.0));
+    assert!(fs::read_to_string(&page).unwrap().contains("requests per second"));
+
+    let wrong = said(&mut command("echo no such test; exit 5".to_owned()));
+    assert_eq!(wrong.status, 1);
+    assert!(wrong.out.contains("load failed: exit status: 5") || wrong.err.contains("load failed"), "{wrong:?}");
+    assert!(format!("{wrong:?}").contains("no such test"), "{wrong:?}");
+}
+
+#[test]
+fn options_of_a_server_belong_together() {
+    for (args, part) in [
+        (vec!["--load", "true"], "--ready"),
+        (vec!["--ready", "true"], "--load"),
+        (vec!["--duration", "3"], "--load"),
+        (vec!["--load", "true", "--ready", "true", "--figure", "rps=x"], "ops, p50, p99 or p999"),
+    ] {
+        let said = said(craton(["compare"]).args(args).args(["--", "true"]));
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}

@@ -294,3 +294,29 @@ fn a_wrong_heap_or_option_is_wrong_usage() {
         assert!(said.err.starts_with(&format!("craton: {text}")), "{}", said.err);
     }
 }
+
+#[test]
+fn settings_are_found_and_proved_on_the_program() {
+    let recorded = Recorded::new("tune");
+    assert_eq!(recorded.run(&[], &["grow", "40"]).status, 0);
+    let file = recorded.place.path("tune.json");
+    let tune = |options: &[&str]| said(&mut craton([&["tune", &recorded.file], options].concat()));
+    let found = tune(&["--goal", "rss", "--json", &file, "--runs", "1", "--", &recorded.program, "grow", "40"]);
+    assert_eq!(found.status, 0, "{}", found.err);
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let best: Vec<_> = rows.iter().filter(|row| row["best"] == true).collect();
+    assert_eq!((best.len(), &rows[0]["options"]), (1, &"default".into()), "{found:?}");
+    assert!(number(best[0], "steady_backed_bytes") <= number(&rows[0], "steady_backed_bytes"), "{}", best[0]);
+    if best[0]["options"] != "default" {
+        let line = format!("\nCRATON_OPTIONS={}\n", best[0]["options"].as_str().unwrap());
+        assert!(found.out.contains(&line) && found.out.contains("the program itself"), "{}", found.out);
+    }
+    for (options, status, part) in
+        [(vec!["--goal", "speed"], 2, "rss, coverage, balanced"), (vec!["--", "no-such-program"], 1, "no-such-program")]
+    {
+        let wrong = tune(&options);
+        assert_eq!((wrong.status, wrong.out.as_str()), (status, ""), "{wrong:?}");
+        assert!(wrong.err.contains(part), "{}", wrong.err);
+    }
+}

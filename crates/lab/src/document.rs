@@ -3,6 +3,7 @@
 //! **Failure.** A ratio without a successful run of both is omitted.
 
 use crate::machine::Machine;
+use crate::measure::server::Load;
 use crate::measure::{Allocator, Run};
 use crate::ratios::Ratios;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub struct Document<R = Row> {
     /// 95 %, from five rounds on.
     pub intervals: BTreeMap<String, [f64; 2]>,
     pub allocators: Vec<Described>,
+    /// What qualifies the figures, such as an allocator that a program brings along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,8 +67,34 @@ pub struct Row {
     pub hugepage_bytes: u64,
     /// Share of that moment's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
+    /// Of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadRow>,
     /// Says `ok`, or what went wrong.
     pub status: String,
+}
+
+/// What the load of a server measured; a figure that it did not print is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadRow {
+    pub operations_per_s: Option<f64>,
+    pub p50_s: Option<f64>,
+    pub p99_s: Option<f64>,
+    pub p999_s: Option<f64>,
+    pub after_load_bytes: Option<u64>,
+}
+
+impl LoadRow {
+    fn new(load: &Load) -> Self {
+        let results = load.results;
+        Self {
+            operations_per_s: results.operations_per_s,
+            p50_s: results.p50_s,
+            p99_s: results.p99_s,
+            p999_s: results.p999_s,
+            after_load_bytes: load.after_bytes,
+        }
+    }
 }
 
 impl Row {
@@ -83,6 +113,7 @@ impl Row {
             major_faults: run.major_faults,
             hugepage_bytes: run.hugepage_bytes,
             hugepage_coverage: run.hugepage_coverage,
+            load: run.load.as_ref().map(LoadRow::new),
             status: run.status.to_string(),
         }
     }
@@ -99,6 +130,7 @@ impl<R> Document<R> {
             ratios: ratios.values(),
             intervals: ratios.intervals(),
             allocators: allocators.iter().map(Described::new).collect(),
+            notes: Vec::new(),
         }
     }
 }

@@ -16,10 +16,12 @@ mod launcher;
 pub mod once;
 pub mod proof;
 mod sample;
+pub mod server;
 
 pub use sample::Sample;
 
 use proof::Service;
+use server::{Load, Server};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -58,6 +60,8 @@ pub struct Plan<'a> {
     /// The processors that the command stays on; empty means any.
     pub processors: Vec<usize>,
     pub timeout: Option<Duration>,
+    /// The command is a server that this loads and ends; none: it ends by itself.
+    pub server: Option<&'a Server>,
     /// Another thread sets it: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
@@ -84,6 +88,11 @@ pub enum Status {
     /// Status 0, but on another allocator.
     NotServed,
     CannotStart(String),
+    /// A server on which the command for readiness never succeeded.
+    NotReady,
+    LoadFailed(String),
+    /// A server that ended with status 0 before its load.
+    EndedEarly,
 }
 
 impl fmt::Display for Status {
@@ -95,6 +104,9 @@ impl fmt::Display for Status {
             Self::TimedOut => f.write_str("timed out"),
             Self::NotServed => f.write_str("not served"),
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
+            Self::NotReady => write!(f, "not ready within {} s", server::READY_LIMIT.as_secs()),
+            Self::LoadFailed(why) => write!(f, "load failed: {why}"),
+            Self::EndedEarly => f.write_str("ended before its load did"),
         }
     }
 }
@@ -106,11 +118,12 @@ pub struct Run {
     pub allocator: String,
     /// The round's number, from 0.
     pub index: usize,
-    /// Monotonic time from before the process starts to its end.
+    /// Monotonic time from before the process starts to its end; of a server, the load's.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// The peak of any one process, from the kernel or a sample.
+    /// The peak of any one process, from the kernel or a sample; of a server, the peak of its
+    /// samples.
     pub peak_rss_bytes: u64,
     /// The largest process's median over samples in the run's second half; none for a run too
     /// short.
@@ -125,6 +138,8 @@ pub struct Run {
     pub hugepage_coverage: Option<f64>,
     /// Samples of the largest process, about every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
+    /// Of a server.
+    pub load: Option<Load>,
     pub status: Status,
     /// The end of what the command wrote, at most [`STDERR_BYTES`].
     pub stderr: String,
@@ -149,6 +164,7 @@ impl Run {
             hugepage_bytes: 0,
             hugepage_coverage: None,
             samples: Vec::new(),
+            load: None,
             status,
             stderr: String::new(),
         }
@@ -202,8 +218,11 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
             if run.status == Status::Ok && !turn.proven {
                 run.status = Status::NotServed;
             }
-            turn.given_up =
-                round < warmup && matches!(run.status, Status::CannotStart(_) | Status::TimedOut | Status::NotServed);
+            turn.given_up = round < warmup
+                && matches!(
+                    run.status,
+                    Status::CannotStart(_) | Status::TimedOut | Status::NotServed | Status::NotReady
+                );
             if round >= warmup || turn.given_up {
                 measured.runs.push(run);
             }

@@ -48,6 +48,7 @@ pub struct Figure {
     /// The name as in "less wall time".
     pub name: String,
     pub unit: Unit,
+    pub more_is_better: bool,
     pub median: f64,
     pub min: f64,
     pub max: f64,
@@ -151,8 +152,8 @@ impl Page {
                 }
                 p.quiet {
                     "Medians of the runs, with the smallest and the largest. Below: the difference to " (self.base)
-                    " and its 95\u{a0}% interval; " span.less { "blue" } " needs less, " span.more { "orange" }
-                    " needs more, grey is no clear difference."
+                    " and its 95\u{a0}% interval; " span.less { "blue" } " is better, " span.more { "orange" }
+                    " is worse, grey is no clear difference."
                 }
             }
         }
@@ -170,7 +171,7 @@ impl Page {
                 span.range { (write(figure.min)) " – " (write(figure.max)) }
                 @match (&figure.ratio, column.name == self.base) {
                     (_, true) => span.same { "the base" },
-                    (Some(ratio), _) => span class=(verdict::class(ratio)) { (verdict::short(ratio)) },
+                    (Some(ratio), _) => span class=(verdict::class(ratio, figure.more_is_better)) { (verdict::short(ratio)) },
                     (None, _) => span.same { "no ratio" },
                 }
             }

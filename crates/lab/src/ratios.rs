@@ -17,12 +17,18 @@ pub const OURS: &str = "craton";
 pub const BASE: &str = "glibc";
 
 /// The figures that ratios are made of, and their names before `_vs_`.
-pub const RATIOS: [(&str, Figure); 5] = [
+/// `request_time` is the inverse of requests in a second.
+pub const RATIOS: [(&str, Figure); 10] = [
     ("time", Figure::Wall),
     ("cpu", Figure::Cpu),
     ("rss", Figure::PeakRss),
     ("steady_rss", Figure::SteadyRss),
     ("faults", Figure::MinorFaults),
+    ("request_time", Figure::Throughput),
+    ("p50", Figure::P50),
+    ("p99", Figure::P99),
+    ("p999", Figure::P999),
+    ("after_load", Figure::AfterLoad),
 ];
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +39,11 @@ impl Ratios {
         let mut ratios = BTreeMap::new();
         let others = others(workloads, allocator);
         for (name, figure) in RATIOS {
-            let against = |base: &str| summary::geomean(workloads, allocator, base, figure);
+            let of = |workloads: &[&[Run]], base: &str| {
+                let ratio = summary::geomean(workloads, allocator, base, figure)?;
+                Some(if figure.more_is_better() { ratio.inverse() } else { ratio })
+            };
+            let against = |base: &str| of(workloads, base);
             for base in &others {
                 ratios.extend(against(base).map(|ratio| (format!("{name}_vs_{base}"), ratio)));
             }
@@ -43,7 +53,7 @@ impl Ratios {
             ratios.extend(best.and_then(|best| Some((format!("{name}_vs_best_peer"), against(best)?))));
             let envelope: Vec<Vec<Run>> = workloads.iter().map(|runs| with_best(runs, &peers, figure)).collect();
             let envelope: Vec<&[Run]> = envelope.iter().map(Vec::as_slice).collect();
-            let virtual_best = summary::geomean(&envelope, allocator, VIRTUAL, figure);
+            let virtual_best = of(&envelope, VIRTUAL);
             ratios.extend(virtual_best.map(|ratio| (format!("{name}_vs_{VIRTUAL}"), ratio)));
         }
         Self(ratios)
@@ -78,14 +88,19 @@ pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -
         _ => summary::geomean(workloads, name, BASE, figure).map(|ratio| ratio.of_medians),
     };
     let means = others.iter().filter_map(|name| Some((*name, mean(name)?)));
-    means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    best(means, figure)
+}
+
+fn best<'a>(figures: impl Iterator<Item = (&'a str, f64)>, figure: Figure) -> Option<&'a str> {
+    let sign = if figure.more_is_better() { -1.0 } else { 1.0 };
+    figures.min_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1))).map(|(name, _)| name)
 }
 
 /// The best of `others` again as the virtual best.
 fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
     let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
     let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));
-    let best = medians.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name);
+    let best = best(medians, figure);
     let again = runs.iter().filter(|run| Some(run.allocator.as_str()) == best && run.status == Status::Ok);
     runs.iter().cloned().chain(again.map(|run| Run { allocator: VIRTUAL.to_owned(), ..run.clone() })).collect()
 }

@@ -82,6 +82,9 @@ pub struct Outcome {
     /// The share of backed bytes on intact hugepages, averaged over the second half.
     pub hugepage_coverage: Option<f64>,
     pub released_bytes: u64,
+    /// Backed bytes at [`SAMPLES`] equal distances.
+    #[serde(skip)]
+    pub backed_over_time: Vec<u64>,
     #[serde(flatten)]
     pub calls: FloorCounts,
     pub wall_s: f64,
@@ -114,7 +117,7 @@ const ROOM_MORE: u64 = 1024;
 const MOST_HUGEPAGES: u64 = (1 << 24) - 1;
 /// The index has a word for each recorded page: 2 GiB of address space for 2 TiB.
 const MOST_PAGES: Pages = Pages(1 << 28);
-const SAMPLES: u64 = 256;
+pub const SAMPLES: u64 = 256;
 const SECOND_US: u64 = 1_000_000;
 
 /// By the recorded first page: the page here plus 1 in the low half, the length above, the density
@@ -245,6 +248,7 @@ impl<P: Fit> Player<'_, P> {
         let stats = self.heap.stats();
         let backed = stats.backed.bytes().0 as u64;
         self.outcome.backed_at_end_bytes = backed;
+        self.outcome.backed_over_time.push(backed);
         self.peak_backed = self.peak_backed.max(stats.backed);
         if self.sampled > SAMPLES / 2 {
             self.steady.samples += 1;

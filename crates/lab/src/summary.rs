@@ -30,11 +30,19 @@ pub enum Figure {
     Hugepages,
     /// The share of hugepages in anonymous memory, 0 to 1.
     Coverage,
+    /// A server's, requests in a second.
+    Throughput,
+    /// A server's latency, in seconds: half of all requests took less.
+    P50,
+    P99,
+    P999,
+    /// A server's memory after the load, in bytes.
+    AfterLoad,
 }
 
 impl Figure {
     /// All figures, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Wall,
         Self::Cpu,
         Self::User,
@@ -45,7 +53,17 @@ impl Figure {
         Self::MajorFaults,
         Self::Hugepages,
         Self::Coverage,
+        Self::Throughput,
+        Self::P50,
+        Self::P99,
+        Self::P999,
+        Self::AfterLoad,
     ];
+
+    /// Whether a ratio above 1 is a gain.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::Throughput)
+    }
 
     /// The run's figure; none if the run was too short.
     pub fn of(self, run: &Run) -> Option<f64> {
@@ -60,6 +78,11 @@ impl Figure {
             Self::MajorFaults => Some(run.major_faults as f64),
             Self::Hugepages => Some(run.hugepage_bytes as f64),
             Self::Coverage => run.hugepage_coverage,
+            Self::Throughput => run.load?.results.operations_per_s,
+            Self::P50 => run.load?.results.p50_s,
+            Self::P99 => run.load?.results.p99_s,
+            Self::P999 => run.load?.results.p999_s,
+            Self::AfterLoad => run.load?.after_bytes.map(|bytes| bytes as f64),
         }
     }
 }
@@ -132,6 +155,14 @@ pub struct Ratio {
     pub of_medians: f64,
     /// None for fewer than five rounds.
     pub interval: Option<Interval>,
+}
+
+impl Ratio {
+    /// The ratio the other way round.
+    pub fn inverse(self) -> Self {
+        let interval = self.interval.map(|i| Interval { low: i.high.recip(), high: i.low.recip() });
+        Self { of_medians: self.of_medians.recip(), interval }
+    }
 }
 
 const DRAWS: usize = 2000;

@@ -99,6 +99,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
         prove: false,
         processors: Vec::new(),
         timeout: Some(TIMEOUT),
+        server: None,
         stop: ask.stop,
         progress: &|_| {},
     }

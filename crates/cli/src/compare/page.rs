@@ -1,6 +1,6 @@
 //! A comparison as a page.
 
-use super::report::allocators;
+use super::report::{allocators, is_server};
 use crate::args;
 use crate::usage::quote;
 use craton_lab::document::Document;
@@ -22,14 +22,35 @@ const FIGURES: [(&str, Figure, Unit); 8] = [
     ("hugepage coverage", Figure::Coverage, Unit::Ratio),
 ];
 
-pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes: &[String]) -> Page {
+const SERVER_FIGURES: [(&str, Figure, Unit); 11] = [
+    ("requests per second", Figure::Throughput, Unit::Count),
+    ("load's time", Figure::Wall, Unit::Seconds),
+    ("p50 latency", Figure::P50, Unit::Seconds),
+    ("p99 latency", Figure::P99, Unit::Seconds),
+    ("p99.9 latency", Figure::P999, Unit::Seconds),
+    ("CPU time", Figure::Cpu, Unit::Seconds),
+    ("peak PSS", Figure::PeakRss, Unit::Bytes),
+    ("steady PSS", Figure::SteadyRss, Unit::Bytes),
+    ("PSS after the load", Figure::AfterLoad, Unit::Bytes),
+    ("minor faults", Figure::MinorFaults, Unit::Count),
+    ("on hugepages", Figure::Hugepages, Unit::Bytes),
+];
+
+pub fn of(document: &Document, measured: &Measured, args: &args::Compare, known: &[String]) -> Page {
     let machine = &document.machine;
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let names = allocators(&measured.runs);
     let pinned = args.pin.as_ref().map(|list| format!("The command was kept on the processors {list}."));
     let interval = "Intervals hold the true ratio with 95 % confidence: percentiles of 2000 bootstrap draws of whole rounds, five at least.";
     let proof = "Before the rounds, the dynamic linker and the maps of the largest process showed that each allocator serves the \
-         command. Memory is that of its largest process.";
+         command.";
+    let memory = match is_server(&measured.runs) {
+        true => {
+            "Memory is the sum of PSS over the server's processes. The load ran on the C library's malloc; requests and \
+             latency are what it printed."
+        }
+        false => "Memory is that of the command's largest process.",
+    };
     Page {
         title: format!("{} on {} allocators", super::workload(&args.command), names.len()),
         measured: words.join(" "),
@@ -45,10 +66,19 @@ pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes:
         base: BASE.to_owned(),
         rounds: args.runs,
         warmup: args.warmup.max(1),
-        method: [proof.to_owned(), interval.to_owned()].into_iter().chain(pinned).collect(),
-        allocators: names.iter().map(|name| column(&measured.runs, name, notes)).collect(),
+        method: [proof.to_owned(), memory.to_owned(), interval.to_owned()]
+            .into_iter()
+            .chain(load(args))
+            .chain(pinned)
+            .chain(document.notes.iter().filter(|note| !known.contains(note)).cloned())
+            .collect(),
+        allocators: names.iter().map(|name| column(&measured.runs, name, known)).collect(),
         failures: measured.runs.iter().filter(|run| run.status != Status::Ok).map(failure).collect(),
     }
+}
+
+fn load(args: &args::Compare) -> Option<String> {
+    Some(format!("Load: {}", args.load.as_ref()?.display()))
 }
 
 fn column(runs: &[Run], name: &str, notes: &[String]) -> Column {
@@ -56,7 +86,7 @@ fn column(runs: &[Run], name: &str, notes: &[String]) -> Column {
     Column {
         name: name.to_owned(),
         note: notes.iter().find_map(|note| note.strip_prefix(&prefix)).unwrap_or_default().to_owned(),
-        figures: FIGURES
+        figures: if is_server(runs) { &SERVER_FIGURES[..] } else { &FIGURES[..] }
             .iter()
             .filter_map(|(shown, figure, unit)| figure_of(runs, name, shown, *figure, *unit))
             .collect(),
@@ -82,6 +112,7 @@ fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) 
     Some(Shown {
         name: shown.to_owned(),
         unit,
+        more_is_better: figure.more_is_better(),
         median: spread.median,
         min: spread.min,
         max: spread.max,

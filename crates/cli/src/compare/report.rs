@@ -5,9 +5,10 @@ use crate::program;
 use crate::terminal::{WIDTH, plain, wrap};
 use craton_lab::format::{blocks, bytes, columns, count, seconds, table};
 use craton_lab::measure::proof::Service;
+use craton_lab::measure::server::results::Results;
 use craton_lab::measure::{Measured, Run, Status};
 use craton_lab::ratios::{BASE, OURS, others};
-use craton_lab::summary::{Figure, Ratio, ratio, summarize};
+use craton_lab::summary::{Figure, Interval, Ratio, ratio, summarize};
 use craton_lab::symbols;
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,6 +23,7 @@ type Column = (&'static str, Figure, fn(f64) -> String, bool);
 /// In every block: allocator, runs.
 const KEYS: usize = 2;
 
+/// Of a command that ends by itself. The first column has the interval.
 const COLUMNS: [Column; 8] = [
     ("wall time", Figure::Wall, seconds, true),
     ("CPU time", Figure::Cpu, seconds, true),
@@ -33,6 +35,30 @@ const COLUMNS: [Column; 8] = [
     ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
 ];
 
+const SERVER_COLUMNS: [Column; 10] = [
+    ("requests/s", Figure::Throughput, |v| count(v.round() as u64), true),
+    ("load's time", Figure::Wall, seconds, true),
+    ("p50", Figure::P50, seconds, true),
+    ("p99", Figure::P99, seconds, true),
+    ("p99.9", Figure::P999, seconds, true),
+    ("CPU time", Figure::Cpu, seconds, true),
+    ("peak PSS", Figure::PeakRss, |v| bytes(v as u64), true),
+    ("steady PSS", Figure::SteadyRss, |v| bytes(v as u64), true),
+    ("after load", Figure::AfterLoad, |v| bytes(v as u64), true),
+    ("page faults", Figure::MinorFaults, |v| count(v as u64), true),
+];
+
+/// Those that some run has.
+fn figures(runs: &[Run]) -> Vec<Column> {
+    let all: &[Column] = if is_server(runs) { &SERVER_COLUMNS } else { return COLUMNS.to_vec() };
+    let known = |column: &&Column| runs.iter().any(|run| column.1.of(run).is_some());
+    all.iter().filter(known).copied().collect()
+}
+
+pub fn is_server(runs: &[Run]) -> bool {
+    runs.iter().any(|run| run.load.is_some())
+}
+
 /// At most `width` characters wide, if possible.
 pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool, width: usize) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
@@ -43,10 +69,25 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
         text += &medians(runs, colour, width);
         text += &in_words(runs).map(|words| format!("\n{}", wrap(&words, WIDTH))).unwrap_or_default();
     }
-    let notes =
-        notes.iter().cloned().chain(own_allocator(measured)).chain(contains_craton(command)).chain(complaints(runs));
-    text += &notes.map(|note| plain(&note) + "\n").collect::<String>();
+    text += &notes.iter().map(|note| plain(note) + "\n").collect::<String>();
     text + &failures(measured, command)
+}
+
+/// `known` come first, then what the runs showed.
+pub fn notes(measured: &Measured, command: &[OsString], known: &[String]) -> Vec<String> {
+    let found = own_allocator(measured).into_iter().chain(contains_craton(command));
+    known.iter().cloned().chain(found).chain(no_requests(&measured.runs)).chain(complaints(&measured.runs)).collect()
+}
+
+/// Where the load printed no figure of a known form.
+fn no_requests(runs: &[Run]) -> Option<String> {
+    let loads: Vec<_> = runs.iter().filter_map(|run| run.load).collect();
+    let nothing = !loads.is_empty() && loads.iter().all(|load| load.results == Results::default());
+    nothing.then(|| {
+        "the load printed neither requests per second nor latency in a known form; \
+         --figure 'ops=REGEX' reads others"
+            .to_owned()
+    })
 }
 
 pub fn allocators(runs: &[Run]) -> Vec<&str> {
@@ -55,15 +96,16 @@ pub fn allocators(runs: &[Run]) -> Vec<&str> {
 
 fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     let mut head = vec![String::new(), "runs".to_owned()];
-    for (name, figure, _, with_ratio) in COLUMNS {
-        head.push(name.to_owned());
+    let figures = figures(runs);
+    for (place, (name, _, _, with_ratio)) in figures.iter().enumerate() {
+        head.push((*name).to_owned());
         head.extend(with_ratio.then(|| "×".to_owned()));
-        head.extend((figure == Figure::Wall).then(|| "95 %".to_owned()));
+        head.extend((place == 0).then(|| "95 %".to_owned()));
     }
     let mut rows = vec![head];
     let mut paints: Vec<Vec<(usize, &str)>> = vec![Vec::new()];
     for name in allocators(runs) {
-        let (row, paint) = allocator(runs, name);
+        let (row, paint) = allocator(runs, name, &figures);
         rows.push(row);
         paints.push(paint);
     }
@@ -76,7 +118,8 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
             row[place] = format!("{paint}{}\x1b[0m", row[place]);
         }
     }
-    let mut text = format!("medians; × is the ratio to {BASE}, with its 95 % interval for wall time\n");
+    let first = figures.first().map_or("", |column| column.0);
+    let mut text = format!("medians; × is the ratio to {BASE}, with its 95 % interval for {first}\n");
     for block in blocks {
         text += "\n";
         for row in &cells {
@@ -87,21 +130,21 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     text
 }
 
-fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
+fn allocator(runs: &[Run], name: &str, figures: &[Column]) -> (Vec<String>, Vec<(usize, &'static str)>) {
     let summary = summarize(runs, name);
     let all = runs.iter().filter(|run| run.allocator == name).count();
     let ok = summary.as_ref().map_or(0, |s| s.ok);
     let mut row = vec![name.to_owned(), if ok == all { ok.to_string() } else { format!("{ok}/{all}") }];
     let mut paints = Vec::new();
-    for (_, figure, show, with_ratio) in COLUMNS {
+    for (place, &(_, figure, show, with_ratio)) in figures.iter().enumerate() {
         let median = summary.as_ref().and_then(|s| s.spread(figure)).map(|spread| spread.median);
         row.push(median.map_or(NONE.to_owned(), show));
         let ratio = ratio(runs, name, BASE, figure).filter(|_| name != BASE);
         if with_ratio {
-            paints.extend(ratio.and_then(paint).map(|paint| (row.len(), paint)));
+            paints.extend(ratio.and_then(|ratio| paint(ratio, figure)).map(|paint| (row.len(), paint)));
             row.push(ratio.map_or(NONE.to_owned(), |r| format!("{:.2}", r.of_medians)));
         }
-        if figure == Figure::Wall {
+        if place == 0 {
             let interval = ratio.and_then(|r| r.interval);
             row.push(interval.map_or(NONE.to_owned(), |i| format!("{:.2}–{:.2}", i.low, i.high)));
         }
@@ -110,12 +153,10 @@ fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str
 }
 
 /// Green for a clear gain, red for a clear loss.
-fn paint(ratio: Ratio) -> Option<&'static str> {
-    match ratio.interval {
-        Some(i) if i.high < 1.0 => Some("\x1b[32m"),
-        Some(i) if i.low > 1.0 => Some("\x1b[31m"),
-        _ => None,
-    }
+fn paint(ratio: Ratio, figure: Figure) -> Option<&'static str> {
+    let interval = ratio.interval.filter(Interval::is_clear)?;
+    let gain = (interval.high < 1.0) != figure.more_is_better();
+    Some(if gain { "\x1b[32m" } else { "\x1b[31m" })
 }
 
 const MEASURES: [(Figure, &str); 4] = [
@@ -125,10 +166,21 @@ const MEASURES: [(Figure, &str); 4] = [
     (Figure::MinorFaults, "page faults"),
 ];
 
+const SERVER_MEASURES: [(Figure, &str); 7] = [
+    (Figure::Throughput, "requests per second"),
+    (Figure::P50, "median latency"),
+    (Figure::P99, "latency of the slowest hundredth"),
+    (Figure::Cpu, "CPU time"),
+    (Figure::PeakRss, "peak memory"),
+    (Figure::AfterLoad, "memory after the load"),
+    (Figure::MinorFaults, "page faults"),
+];
+
 /// Names the clear differences first, then the measures without one.
 fn in_words(runs: &[Run]) -> Option<String> {
+    let measures: &[(Figure, &str)] = if is_server(runs) { &SERVER_MEASURES } else { &MEASURES };
     let all: Vec<(Ratio, &str)> =
-        MEASURES.iter().filter_map(|(figure, name)| Some((ratio(runs, OURS, BASE, *figure)?, *name))).collect();
+        measures.iter().filter_map(|(figure, name)| Some((ratio(runs, OURS, BASE, *figure)?, *name))).collect();
     let is_short = all.first()?.0.interval.is_none();
     let (equal, different): (Vec<_>, Vec<_>) = all.into_iter().partition(|(ratio, _)| is_equal(ratio));
     let mut parts: Vec<String> = different.iter().map(|(ratio, name)| difference(ratio, name)).collect();
@@ -148,7 +200,8 @@ fn is_equal(ratio: &Ratio) -> bool {
 fn difference(ratio: &Ratio, name: &str) -> String {
     let percent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
     let direction = if ratio.of_medians < 1.0 { "less" } else { "more" };
-    let direction = if direction == "less" && name == "page faults" { "fewer" } else { direction };
+    let countable = ["page faults", "requests per second"].contains(&name);
+    let direction = if direction == "less" && countable { "fewer" } else { direction };
     let size = format!("{:.0}", percent(ratio.of_medians));
     let ends = ratio.interval.map(|i| (percent(i.low).min(percent(i.high)), percent(i.low).max(percent(i.high))));
     match ends.map(|(least, most)| (format!("{least:.0}"), format!("{most:.0}"))) {
@@ -183,7 +236,7 @@ fn contains_craton(command: &[OsString]) -> Option<String> {
     })
 }
 
-/// Of the first successful run; others repeat them.
+/// What Craton wrote in the first successful run; others repeat it.
 fn complaints(runs: &[Run]) -> Vec<String> {
     let run = runs.iter().find(|run| run.allocator == OURS && run.status == Status::Ok);
     let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();

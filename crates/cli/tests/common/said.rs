@@ -16,6 +16,7 @@ pub fn with_default_signals(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(reset) }
 }
 
+#[derive(Debug)]
 pub struct Said {
     /// 128 and the signal's number after a signal.
     pub status: i32,

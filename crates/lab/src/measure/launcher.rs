@@ -29,8 +29,8 @@ pub const NAME: &str = "craton-lab-launcher";
 /// A report of the launcher: one write of [`Report::BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The command's process exists.
-    Started,
+    /// The command's process exists, with this id.
+    Started(u32),
     /// The command cannot be executed, for `errno`'s reason.
     CannotExecute(i32),
     Ended(Ended),
@@ -56,7 +56,7 @@ impl Report {
     fn words(self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         match self {
-            Self::Started => words[0] = 1,
+            Self::Started(pid) => words[..2].copy_from_slice(&[1, u64::from(pid)]),
             Self::CannotExecute(errno) => words[..2].copy_from_slice(&[2, errno as u64]),
             Self::Ended(e) => {
                 words = [
@@ -77,7 +77,7 @@ impl Report {
     pub fn parse(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let word = |i: usize| u64::from_ne_bytes(std::array::from_fn(|b| bytes[i * 8 + b]));
         match word(0) {
-            1 => Some(Self::Started),
+            1 => Some(Self::Started(word(1) as u32)),
             2 => Some(Self::CannotExecute(word(1) as i32)),
             3 => Some(Self::Ended(Ended {
                 wait_status: word(1) as i32,
@@ -168,7 +168,7 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
     } else {
         // SAFETY: not reaped yet. The child does the same; the first creates the group.
         unsafe { libc::setpgid(pid, pid) };
-        Report::Started.send(pipe);
+        Report::Started(pid as u32).send(pipe);
         Report::Ended(wait(pid, &set, start_ns)).send(pipe);
     }
     // SAFETY: no handler is needed.

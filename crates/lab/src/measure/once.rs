@@ -5,6 +5,7 @@
 //! **Unsafe.** Calls `poll` and `kill`.
 
 use super::launcher::{self, Ended, Report};
+use super::server::{Driver, Load, Outcome};
 use super::{Allocator, Plan, Run, STDERR_BYTES, Status, proof, sample};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, Read};
@@ -19,7 +20,9 @@ use std::time::{Duration, Instant};
 /// Between samples; short runs begin with [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
-/// A multiple of a sample's time.
+/// The status of a program that turns SIGTERM into an exit.
+const TERMINATED: i32 = 128 + libc::SIGTERM;
+/// A multiple of a sample's processor time.
 const SAMPLE_REST: u32 = 50;
 
 pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
@@ -47,14 +50,20 @@ fn run_with(
     if watched.killed == Some(Reason::Stop) {
         return None;
     }
-    let status = watched.status(&plan.command);
+    let (status, load) = watched.verdict(&plan.command);
     let ended = watched.ended.unwrap_or_default();
-    let stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
+    let mut stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
+    if let Some(Outcome::NotReady(output) | Outcome::LoadFailed { output, .. }) = &watched.outcome {
+        stderr.push_str(output);
+    }
     let refused = prepared.is_ok_and(|p| p.refused(&stderr));
     let largest_without = watched.samples.largest_without();
     let samples = watched.samples.into_samples();
-    let wall_s = ended.wall_ns as f64 / 1e9;
+    let wall_s = load.map_or(ended.wall_ns as f64 / 1e9, |load| load.seconds());
     let peak = sample::peak(&samples).unwrap_or_default();
+    // A server's memory is the sum over its processes, which the kernel keeps no record of.
+    let record_bytes = if plan.server.is_some() { 0 } else { ended.peak_rss_kib * 1024 };
+    let steady = load.map_or((wall_s / 2.0, f64::MAX), |load| ((load.start_s + load.end_s) / 2.0, load.end_s));
     let run = Run {
         allocator: allocator.name.clone(),
         index,
@@ -62,12 +71,13 @@ fn run_with(
         user_s: ended.user_us as f64 / 1e6,
         sys_s: ended.sys_us as f64 / 1e6,
         // The kernel's record lags behind by a few pages.
-        peak_rss_bytes: (ended.peak_rss_kib * 1024).max(peak.rss_bytes),
-        steady_rss_bytes: sample::steady_rss_bytes(&samples, wall_s),
+        peak_rss_bytes: record_bytes.max(peak.rss_bytes),
+        steady_rss_bytes: sample::steady_rss_bytes(&samples, steady.0, steady.1),
         minor_faults: ended.minor_faults,
         major_faults: ended.major_faults,
         hugepage_bytes: peak.hugepage_bytes,
         hugepage_coverage: (peak.anonymous_bytes > 0).then(|| peak.hugepage_bytes as f64 / peak.anonymous_bytes as f64),
+        load: load.map(|load| Load { after_bytes: sample::after_load(&samples, load.end_s), ..load }),
         samples,
         status: if status == Status::Ok && refused { Status::NotServed } else { status },
         stderr,
@@ -146,6 +156,14 @@ pub fn library(path: &Path) -> Result<PathBuf, String> {
     Ok(absolute)
 }
 
+/// Of this thread: waiting for a processor costs the command nothing.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Timeout,
@@ -158,7 +176,11 @@ struct Watched {
     errors: Option<PipeReader>,
     start: Instant,
     unread: Vec<u8>,
-    started: bool,
+    /// The command's process id, once it exists.
+    started: Option<u32>,
+    /// Of a server.
+    driver: Option<Driver>,
+    outcome: Option<Outcome>,
     cannot_execute: Option<i32>,
     ended: Option<Ended>,
     killed: Option<Reason>,
@@ -192,11 +214,16 @@ impl Watched {
             errors: Some(errors),
             start: Instant::now(),
             unread: Vec::new(),
-            started: false,
+            started: None,
+            driver: None,
+            outcome: None,
             cannot_execute: None,
             ended: None,
             killed: None,
-            samples: sample::Record::watching(prepared.preload.as_deref().filter(|_| proving).map(proof::Watch::new)),
+            samples: sample::Record::watching(
+                prepared.preload.as_deref().filter(|_| proving).map(proof::Watch::new),
+                plan.server.is_some(),
+            ),
             stderr: Vec::new(),
         })
     }
@@ -219,15 +246,26 @@ impl Watched {
             if error {
                 self.read_errors();
             }
+            if let (Some(server), Some(pid), None) = (plan.server, self.started, &self.driver) {
+                self.driver = Some(Driver::start(server, pid, self.start));
+            }
+            if let (Some(driver), Some(_)) = (&self.driver, self.ended) {
+                driver.server_is_gone();
+            }
             let now = Instant::now();
-            if self.started && self.ended.is_none() && now >= next_sample {
+            if self.started.is_some() && self.ended.is_none() && now >= next_sample {
                 let elapsed = now - self.start;
+                let before = processor_time();
                 self.samples.sample(self.child.id(), elapsed.as_secs_f64());
                 let period = (elapsed / 20).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD);
-                next_sample = Instant::now() + period.max(now.elapsed() * SAMPLE_REST);
+                next_sample = Instant::now() + period.max((processor_time() - before) * SAMPLE_REST);
             }
         }
         let _ = self.child.wait();
+        self.outcome = self.driver.take().map(|driver| {
+            driver.server_is_gone();
+            driver.outcome()
+        });
         // Bounded: a process that left the group may write on.
         for _ in 0..64 {
             if !self.poll(Duration::ZERO).1 {
@@ -254,7 +292,7 @@ impl Watched {
         self.unread.extend(&bytes[..n]);
         while let Some((first, rest)) = self.unread.split_first_chunk() {
             match Report::parse(first) {
-                Some(Report::Started) => self.started = true,
+                Some(Report::Started(pid)) => self.started = Some(pid),
                 Some(Report::CannotExecute(errno)) => self.cannot_execute = Some(errno),
                 Some(Report::Ended(ended)) => self.ended = Some(ended),
                 None => {}
@@ -279,6 +317,22 @@ impl Watched {
         self.killed = Some(why);
         // SAFETY: touches no memory; the launcher is unreaped.
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+    }
+
+    /// The status of a server is that of its load, if it ended as it was told to.
+    fn verdict(&self, command: &[OsString]) -> (Status, Option<Load>) {
+        let own = self.status(command);
+        match &self.outcome {
+            _ if matches!(own, Status::TimedOut | Status::CannotStart(_)) => (own, None),
+            None => (own, None),
+            Some(Outcome::Loaded(load)) => match own {
+                Status::Exit(TERMINATED) | Status::Signal(libc::SIGTERM | libc::SIGKILL) => (Status::Ok, Some(*load)),
+                own => (own, Some(*load)),
+            },
+            Some(Outcome::NotReady(_)) => (Status::NotReady, None),
+            Some(Outcome::LoadFailed { why, .. }) => (Status::LoadFailed(why.clone()), None),
+            Some(Outcome::Gone) => (if own == Status::Ok { Status::EndedEarly } else { own }, None),
+        }
     }
 
     fn status(&self, command: &[OsString]) -> Status {

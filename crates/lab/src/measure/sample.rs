@@ -1,11 +1,12 @@
 //! Samples of a command's memory while it runs, of which the kernel keeps no record.
 //!
-//! **What.** A [`Sample`] is of the command's largest process. A [`Record`] is thinned out when
+//! **What.** A [`Sample`] is of the command's largest process, or the sum over a server's. A [`Record`] is thinned out when
 //! there are many.
 //!
 //! **Cost.** The kernel walks page tables; the caller spaces samples by their duration.
 
 use super::proof::Watch;
+use super::server::SETTLE;
 use crate::machine;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -13,6 +14,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     pub at_s: f64,
+    /// Resident; of a server, the sum of proportional sets (PSS), where shared pages count once.
     pub rss_bytes: u64,
     /// Anonymous memory, where a heap lies.
     pub anonymous_bytes: u64,
@@ -30,11 +32,13 @@ pub struct Record {
     thinned: u32,
     seen: u32,
     watch: Option<Watch>,
+    summed: bool,
 }
 
 impl Record {
-    pub fn watching(watch: Option<Watch>) -> Self {
-        Self { watch, ..Self::default() }
+    /// `summed`: over all processes.
+    pub fn watching(watch: Option<Watch>, summed: bool) -> Self {
+        Self { watch, summed, ..Self::default() }
     }
 
     pub fn largest_without(&self) -> Option<String> {
@@ -42,7 +46,12 @@ impl Record {
     }
 
     pub fn sample(&mut self, of: u32, at_s: f64) {
-        let Some(sample) = largest(of, at_s, self.watch.as_mut()) else { return };
+        let all = each(of, at_s, self.summed, self.watch.as_mut());
+        let sample = match self.summed {
+            true => all.into_iter().reduce(sum),
+            false => all.into_iter().reduce(|a, b| if b.rss_bytes > a.rss_bytes { b } else { a }),
+        };
+        let Some(sample) = sample.filter(|sample| sample.rss_bytes > 0) else { return };
         if self.seen.is_multiple_of(1 << self.thinned) {
             self.samples.push(sample);
         }
@@ -63,34 +72,48 @@ pub fn peak(samples: &[Sample]) -> Option<Sample> {
     samples.iter().copied().max_by_key(|sample| sample.rss_bytes)
 }
 
-/// The median over the second half; none without samples there.
-pub fn steady_rss_bytes(samples: &[Sample], wall_s: f64) -> Option<u64> {
-    let mut late: Vec<u64> = samples.iter().filter(|s| s.at_s >= wall_s / 2.0).map(|s| s.rss_bytes).collect();
+/// The median from one time to another; none without samples there.
+pub fn steady_rss_bytes(samples: &[Sample], from_s: f64, to_s: f64) -> Option<u64> {
+    let there = samples.iter().filter(|sample| (from_s..=to_s).contains(&sample.at_s));
+    let mut late: Vec<u64> = there.map(|sample| sample.rss_bytes).collect();
     late.sort_unstable();
     late.get(late.len() / 2).copied()
 }
 
-fn largest(of: u32, at_s: f64, mut watch: Option<&mut Watch>) -> Option<Sample> {
-    let mut largest: Option<Sample> = None;
+/// The median of the half second before a server is told to end, [`SETTLE`] after its load.
+pub fn after_load(samples: &[Sample], load_end_s: f64) -> Option<u64> {
+    let end_s = load_end_s + SETTLE.as_secs_f64();
+    steady_rss_bytes(samples, end_s - 0.5, end_s)
+}
+
+/// In no order.
+fn each(of: u32, at_s: f64, shared_once: bool, mut watch: Option<&mut Watch>) -> Vec<Sample> {
+    let mut samples = Vec::new();
     let mut todo = children(of);
     while let Some(pid) = todo.pop() {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
         let field = |key| machine::value(&rollup, key).and_then(machine::bytes).unwrap_or(0);
-        let sample = Sample {
+        if let Some(watch) = &mut watch {
+            watch.observe(pid, field("Rss"));
+        }
+        samples.push(Sample {
             at_s,
-            rss_bytes: field("Rss"),
+            rss_bytes: field(if shared_once { "Pss" } else { "Rss" }),
             anonymous_bytes: field("Anonymous"),
             hugepage_bytes: field("AnonHugePages"),
-        };
-        if let Some(watch) = &mut watch {
-            watch.observe(pid, sample.rss_bytes);
-        }
-        if sample.rss_bytes > largest.map_or(0, |l| l.rss_bytes) {
-            largest = Some(sample);
-        }
+        });
         todo.extend(children(pid));
     }
-    largest
+    samples
+}
+
+fn sum(a: Sample, b: Sample) -> Sample {
+    Sample {
+        at_s: a.at_s,
+        rss_bytes: a.rss_bytes + b.rss_bytes,
+        anonymous_bytes: a.anonymous_bytes + b.anonymous_bytes,
+        hugepage_bytes: a.hugepage_bytes + b.hugepage_bytes,
+    }
 }
 
 pub fn children(pid: u32) -> Vec<u32> {

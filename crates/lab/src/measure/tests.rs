@@ -13,6 +13,7 @@ fn plan<'a>(stop: &'a AtomicBool, allocators: Vec<Allocator>, command: &[&str]) 
         prove: false,
         processors: Vec::new(),
         timeout: Some(Duration::from_secs(60)),
+        server: None,
         stop,
         progress: &|_| {},
     }

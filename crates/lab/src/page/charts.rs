@@ -67,7 +67,9 @@ fn ratios(page: &Page, name: &str) -> String {
         }
     };
     let title = format!("{} compared with {}", capital(name), page.base);
-    let subtitle = "ratio with its 95 % interval; small ticks are single rounds; left is less".to_owned();
+    let more = page.allocators.iter().find_map(|column| figure(column, name)).is_some_and(|f| f.more_is_better);
+    let good = if more { "right is more, and better" } else { "left is less, and better" };
+    let subtitle = format!("ratio with its 95 % interval; small ticks are single rounds; {good}");
     let chart = Dots {
         heading: heading(page, title, subtitle),
         axis: Axis::log(format!("{name} ({} = 1)", page.base), Unit::Ratio),

@@ -5,7 +5,7 @@ fn figure(name: &str, unit: Unit, median: f64, ratio: Option<Estimate>) -> Figur
     let runs = vec![median * 0.9, median, median * 1.1];
     let (min, max) = (runs[0], runs[2]);
     let round_ratios = ratio.map_or_else(Vec::new, |r| vec![r.value * 0.99, r.value, r.value * 1.01]);
-    Figure { name: name.into(), unit, median, min, max, ratio, runs, round_ratios }
+    Figure { name: name.into(), unit, more_is_better: false, median, min, max, ratio, runs, round_ratios }
 }
 
 fn page() -> Page {

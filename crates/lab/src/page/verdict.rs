@@ -21,11 +21,12 @@ fn clear(ratio: &Estimate) -> Clear {
     }
 }
 
-pub fn class(ratio: &Estimate) -> &'static str {
+/// The class of style: `less` is a gain, `more` a loss.
+pub fn class(ratio: &Estimate, more_is_better: bool) -> &'static str {
     match clear(ratio) {
-        Clear::Less => "less",
-        Clear::More => "more",
         Clear::Not => "same",
+        clear if (clear == Clear::More) == more_is_better => "less",
+        _ => "more",
     }
 }
 

@@ -14,6 +14,7 @@ fn run(allocator: &str, index: usize, wall_s: f64, status: Status) -> Run {
         hugepage_bytes: 1 << 19,
         hugepage_coverage: Some(0.5),
         samples: Vec::new(),
+        load: None,
         status,
         stderr: "one\ntwo \x1b[2J\n".to_owned(),
     }
@@ -114,7 +115,7 @@ fn an_allocator_of_the_programs_own_is_named() {
         let by = by.iter().map(|(object, processes)| ((*object).to_owned(), *processes)).collect();
         let service = Service { processes: 5, by, largest_without: None };
         measured.service.insert(BASE.to_owned(), service);
-        show(&measured, &["x".into()], &[], false, 80)
+        notes(&measured, &["x".into()], &[]).join("\n")
     };
     let (own, libc) = ("/usr/lib/libjemalloc.so.2", "/usr/lib/libc.so.6");
     assert!(service(&[(own, 5)]).contains(&format!("the program's malloc is that of {own}, which the program brings")));
@@ -133,4 +134,23 @@ fn a_program_that_contains_craton_is_named() {
         let said = contains_craton(&[file.clone().into()]);
         assert_eq!(said.is_some_and(|line| line.contains("contains Craton")), is_named, "{text}");
     }
+}
+
+#[test]
+fn a_server_has_its_own_columns_and_more_requests_are_a_gain() {
+    use craton_lab::measure::server::Load;
+    let served = |operations_per_s, mut run: Run| {
+        let results = Results { operations_per_s: Some(operations_per_s), p50_s: Some(2e-3), ..Results::default() };
+        run.load = Some(Load { start_s: 0.0, end_s: run.wall_s, results, after_bytes: Some(3 << 20) });
+        run
+    };
+    let rate = |run: &Run| if run.allocator == OURS { 1500.0 } else { 1000.0 };
+    let runs: Vec<Run> = good().into_iter().map(|run| served(rate(&run), run)).collect();
+    let text = shown(&runs, true);
+    assert_eq!(line(&text, "craton")[..4], ["craton", "5", "1,500", "\x1b[32m1.50\x1b[0m"], "{text}");
+    assert!(text.contains("p50") && !text.contains("p99") && text.contains("after load"), "{text}");
+    assert!(in_words(&runs).unwrap().contains("50 % more requests per second"), "{text}");
+    let nothing: Vec<Run> = good().into_iter().map(|run| Run { load: Some(Load::default()), ..run }).collect();
+    let measured = Measured { runs: nothing, ..Measured::default() };
+    assert!(notes(&measured, &["x".into()], &[])[0].contains("--figure 'ops=REGEX'"));
 }

@@ -11,7 +11,7 @@ fn reports_are_read_as_they_are_sent() {
         minor_faults: 5,
         major_faults: 6,
     };
-    for report in [Report::Started, Report::CannotExecute(libc::ENOENT), Report::Ended(ended)] {
+    for report in [Report::Started(77), Report::CannotExecute(libc::ENOENT), Report::Ended(ended)] {
         let words = report.words();
         let bytes = std::array::from_fn(|i| words[i / 8].to_ne_bytes()[i % 8]);
         assert_eq!(Report::parse(&bytes), Some(report));

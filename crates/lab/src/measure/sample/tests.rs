@@ -24,9 +24,9 @@ fn children_are_found_whichever_thread_made_them() {
 #[test]
 fn the_steady_state_is_the_median_of_the_second_half() {
     let samples = [sample(0.1, 900), sample(0.6, 10), sample(0.7, 30), sample(0.9, 20)];
-    assert_eq!(steady_rss_bytes(&samples, 1.0), Some(20));
+    assert_eq!(steady_rss_bytes(&samples, 0.5, 1.0), Some(20));
     assert_eq!(peak(&samples).map(|s| s.rss_bytes), Some(900));
-    assert_eq!(steady_rss_bytes(&samples[..1], 1.0), None);
+    assert_eq!(steady_rss_bytes(&samples[..1], 0.5, 1.0), None);
 }
 
 #[test]

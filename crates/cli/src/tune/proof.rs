@@ -1,0 +1,98 @@
+//! A program on the default and on a found setting, in turns.
+
+use crate::args;
+use crate::failure::Failure;
+use crate::library;
+use crate::options::VARIABLE;
+use crate::progress::Line;
+use crate::signals;
+use crate::terminal::{Stream, WIDTH, wrap};
+use craton_lab::format::{self, bytes, count, seconds};
+use craton_lab::measure::{self, Allocator, Plan, Run, Status};
+use craton_lab::summary::{Figure, ratio, summarize};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
+
+const DEFAULT: &str = "default";
+const TUNED: &str = "tuned";
+
+type Column = (&'static str, Figure, fn(f64) -> String);
+
+const ROWS: [Column; 6] = [
+    ("wall time", Figure::Wall, seconds),
+    ("CPU time", Figure::Cpu, seconds),
+    ("peak RSS", Figure::PeakRss, |v| bytes(v as u64)),
+    ("steady RSS", Figure::SteadyRss, |v| bytes(v as u64)),
+    ("page faults", Figure::MinorFaults, |v| count(v as u64)),
+    ("on hugepages", Figure::Hugepages, |v| bytes(v as u64)),
+];
+
+/// Prints on standard error where standard output has the document.
+pub fn prove(args: &args::Tune, options: &str, beside: bool) -> Result<ExitCode, Failure> {
+    let ours = |name: &str, options: &str| -> Result<Allocator, Failure> {
+        let mut allocator = Allocator::preloaded(name, library::find()?);
+        allocator.env.push((VARIABLE.into(), options.into()));
+        Ok(allocator)
+    };
+    signals::catch(signals::stop);
+    let line = Line::start();
+    let measured = measure::measure(&Plan {
+        command: args.command.clone(),
+        allocators: vec![ours(DEFAULT, "")?, ours(TUNED, options)?],
+        runs: args.runs,
+        warmup: 1,
+        prove: true,
+        processors: Vec::new(),
+        timeout: None,
+        server: None,
+        stop: &signals::STOP,
+        progress: &|now| line.show("proof", now),
+    });
+    drop(line);
+    let stream = if beside { Stream::Err } else { Stream::Out };
+    stream.write(&text(&measured.runs)).map_err(|e| format!("cannot print the table: {e}"))?;
+    if signals::STOP.load(Relaxed) {
+        return Err("stopped; the figures are of the runs so far".to_owned().into());
+    }
+    let failed: Vec<&Run> = measured.runs.iter().filter(|run| run.status != Status::Ok).collect();
+    match failed.first() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(run) => {
+            let (all, status) = (measured.runs.len(), &run.status);
+            let said = run.stderr.lines().last().map_or(String::new(), |line| format!("; its last line: {line}"));
+            Err(format!("{} of {all} runs did not succeed ({status}){said}", failed.len()).into())
+        }
+    }
+}
+
+fn text(runs: &[Run]) -> String {
+    let (default, tuned) = (summarize(runs, DEFAULT), summarize(runs, TUNED));
+    let (Some(default), Some(tuned)) = (default, tuned) else { return String::new() };
+    let mut rows = vec![["", DEFAULT, TUNED, "×", "95 %"].map(str::to_owned).to_vec()];
+    for (name, figure, show) in ROWS {
+        let median = |summary: &craton_lab::summary::Summary| summary.spread(figure).map(|spread| spread.median);
+        let cell = |value: Option<f64>| value.map_or("-".to_owned(), show);
+        let ratio = ratio(runs, TUNED, DEFAULT, figure);
+        let interval = ratio.and_then(|r| r.interval).map(|i| format!("{:.2}–{:.2}", i.low, i.high));
+        rows.push(vec![
+            name.to_owned(),
+            cell(median(&default)),
+            cell(median(&tuned)),
+            ratio.map_or("-".to_owned(), |r| format!("{:.2}", r.of_medians)),
+            interval.unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    let peak = ratio(runs, TUNED, DEFAULT, Figure::PeakRss).and_then(|ratio| ratio.interval);
+    let verdict = match peak {
+        Some(interval) if interval.high < 1.0 => "The program's peak memory is clearly lower.",
+        Some(interval) if interval.low > 1.0 => "The program's peak memory is clearly higher.",
+        Some(_) => "No clear difference in the program's peak memory.",
+        None => "Too few rounds to be sure; the default of --runs is five.",
+    };
+    format!(
+        "\nthe program itself, medians of {} rounds\n\n{}\n{}",
+        default.ok,
+        format::table(&rows, &[0]),
+        wrap(verdict, WIDTH)
+    )
+}
