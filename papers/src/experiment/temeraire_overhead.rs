@@ -1,14 +1,7 @@
 //! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
 //!
-//! **What.** An hour on each profile, and as long again, up to three times, until the last quarter
-//! is flat. Its worst second counts: memory outside of spans ÷ bytes in spans, by the heap's parts,
-//! and the part on intact hugepages.
-//!
 //! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Slabs'
-//! waste is not the page heap's, and has a separate column.
-//!
-//! **State.** 100 million events an hour (quick: 2 million), with lives stretched accordingly; one
-//! way keeps the profile's lives, in less time.
+//! waste has a separate column.
 
 use super::courses;
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table};
@@ -33,15 +26,13 @@ const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least where hugepages are 
 struct Way {
     heap: HeapName,
     release: bool,
-    /// As in the profile; else the events take an hour.
+    /// Else the events take an hour.
     own_lives: bool,
     system: System,
 }
 
 const TEMERAIRE: Way = Way { heap: HeapName::Temeraire, release: true, own_lives: false, system: System::PLENTY };
 
-/// Unlimited hugepages over an hour, and with the profile's lives, with release and without; half
-/// as many as the heap has; a fork every five minutes; page frames instead of the filler's lists.
 const WAYS: [(&str, Way); 6] = [
     ("plenty", TEMERAIRE),
     ("own lives", Way { own_lives: true, ..TEMERAIRE }),
@@ -104,7 +95,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
 fn line(name: &str, samples: &[Sample]) -> Line {
     let point = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(point).collect();
-    // Not the colour of the allocator of that name.
+    // Not the colour of that allocator.
     Line { name: format!("profile {name}"), points }
 }
 
@@ -135,7 +126,7 @@ fn play(
     let samples = played.unwrap_or_default();
     let last = &samples[samples.len() * 3 / 4..];
     let summary = sim::summary(&samples);
-    // At the overhead's worst second, by the bytes in spans.
+    // The worst second.
     let top = last.iter().max_by(|a, b| a.overhead().total_cmp(&b.overhead())).copied().unwrap_or_default();
     let of = |bytes: u64| part(bytes, top.span_bytes);
     let row = json!({
@@ -149,7 +140,6 @@ fn play(
         "sparse_free": of(top.sparse_free_bytes),
         "cached": of(top.cached_bytes),
         "region_free": of(top.region_free_bytes),
-        // The part of backed bytes on intact hugepages; broken hugepages, each counted whole.
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),
@@ -170,7 +160,7 @@ fn play(
 fn stretch(profile: &Profile, heap_bytes: u64, events: u64) -> f64 {
     let rows = || profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     let (births, bytes) = rows().fold((0.0, 0.0), |(r, b), row| (r + row.rate, b + row.live * row.size as f64));
-    // At the profile's lives, births grow with the heap's bytes.
+    // Births grow with the heap's bytes.
     let births_an_hour = births * heap_bytes as f64 / bytes.max(1.0) * HOUR_S;
     births_an_hour / (events as f64 / 2.0)
 }
