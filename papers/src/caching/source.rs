@@ -8,7 +8,7 @@ use crate::objects::{Arena, Store};
 use craton_lab::micro::calls::{Calls, System};
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
 
-/// Objects that are ready to be used.
+/// Ready to be used.
 pub(super) trait Source {
     /// Allocates one and uses it.
     fn alloc(&mut self) -> Option<*mut u8>;
@@ -36,7 +36,7 @@ impl<M: Memory> Source for Plain<M> {
         if object.is_null() {
             return None;
         }
-        // SAFETY: a word at least, and ours.
+        // SAFETY: ours.
         unsafe { object.cast::<u64>().write_volatile(1) };
         Some(object)
     }
@@ -93,7 +93,7 @@ impl Slabs {
 impl Memory for Slabs {
     #[inline(always)]
     fn get(&mut self) -> *mut u8 {
-        // SAFETY: the arena is the one supplier.
+        // SAFETY: the one supplier.
         unsafe { self.slabs.alloc(&mut self.arena) }.map_or(std::ptr::null_mut(), |taken| taken.object())
     }
 
@@ -114,7 +114,7 @@ impl Source for Constructed {
         if object.is_null() {
             return None;
         }
-        // SAFETY: ours, and as large as the type.
+        // SAFETY: as large as the type.
         unsafe {
             if !(self.0.construct)(object) {
                 System::free(object);

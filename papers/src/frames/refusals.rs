@@ -1,26 +1,24 @@
-//! The cost of a get when few or no frames are free.
-//!
-//! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
+//! The cost of a get when few or no frames are free: the mean ns of a call.
 
 use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
 use std::time::Instant;
 
-/// One thread acts for each in turn.
+/// One thread acts for all.
 pub const PROCESSORS: usize = 4;
 /// The paper's.
 const TREE: usize = 1 << 14;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
-    /// A single frame, of none.
+    /// Of none.
     Single,
-    /// A huge frame, of no frames.
+    /// Of none.
     Huge,
-    /// Two frames, while every second is free.
+    /// While every second is free.
     Pair,
-    /// Single frames by four processors in turn, in a zone of one tree.
+    /// By processors in turn, in a zone of one tree.
     Shared,
-    /// How many frames are free, while half are.
+    /// Free frames, while half are.
     Count,
 }
 
@@ -37,7 +35,7 @@ impl Case {
         }
     }
 
-    /// Of `gib` for refusals.
+    /// `gib`: for refusals.
     pub fn world(self, gib: usize) -> World {
         let frames = match self {
             Self::Shared => TREE,
@@ -71,7 +69,6 @@ impl Job for Refusals {
 
 impl Refusals {
     fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
-        // Each processor fills a part.
         let part = self.frames / PROCESSORS;
         for at in 0..self.frames {
             let by = request(0, (at / part.max(1)).min(PROCESSORS - 1));
@@ -80,7 +77,7 @@ impl Refusals {
         if odd && !(1..self.frames).step_by(2).all(|frame| frames.put(frame, request(0, 0))) {
             return Err("a frame could not be freed".to_owned());
         }
-        // The first refusal may put in order what later ones rely on.
+        // May put in order what later ones rely on.
         let ask = || frames.get(request(order, 0)).map_or(Ok(()), |frame| Err(format!("frame {frame} was not free")));
         ask()?;
         self.time(|_| ask())

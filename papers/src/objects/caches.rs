@@ -1,7 +1,5 @@
-//! Craton's object caches as a kernel's heap.
-//!
-//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here Craton's size
-//! classes.
+//! Craton's object caches as a kernel's heap: other objects come from caches by size (Bonwick94
+//! §3.1).
 //!
 //! **Unsafe.** Frees objects that the caller claims to own.
 
@@ -16,7 +14,7 @@ use std::collections::HashMap;
 pub struct Policy {
     /// Otherwise each kind has a cache.
     pub rare_by_size: bool,
-    /// Complete slabs unused for this long are freed. 0: at once; `u64::MAX`: never.
+    /// Of complete slabs. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
     pub page: usize,
 }
@@ -25,18 +23,18 @@ impl Policy {
     pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
 }
 
-/// By place; the sum is the fragmentation.
+/// The sum is the fragmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unasked {
-    /// Within live objects: up to the next word or class, and links of constructed ones.
+    /// Up to the next word or class, and links.
     pub rounding: usize,
-    /// Of slabs with live objects, records there included.
+    /// With records there.
     pub ends: usize,
-    /// Free objects on slabs with live ones.
+    /// On slabs with live objects.
     pub partial: usize,
-    /// Slabs without live objects.
+    /// Without live objects.
     pub complete: usize,
-    /// Records apart from slabs, tables, and descriptions of caches.
+    /// Records apart from slabs, tables, caches' descriptions.
     pub described: usize,
 }
 
@@ -62,7 +60,6 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Error: the kind that no cache can hold.
     pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
         for kind in kinds {

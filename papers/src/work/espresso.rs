@@ -1,10 +1,7 @@
-//! Minimizes two-level logic.
+//! Minimizes two-level logic, by lists of tiny objects that live for microseconds.
 //!
-//! **What.** Rounds of expand, irredundant and reduce search for a shorter list of cubes, by lists
-//! of tiny objects that live for microseconds.
-//!
-//! **From.** espresso (Zorn and Grunwald 1992; SPEC; mimalloc-bench), from Brayton, Hachtel,
-//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
+//! **From.** espresso (Zorn and Grunwald 1992), from Brayton et al., "Logic Minimization Algorithms
+//! for VLSI Synthesis" (1984).
 
 mod cover;
 mod cube;
@@ -63,9 +60,9 @@ fn cost(cover: &[Cube]) -> (usize, u32) {
     (cover.len(), cover.iter().map(Cube::literals).sum())
 }
 
-/// As large as possible without a point of `off`; drops cubes that another then covers.
+/// Without points of `off`; drops cubes that another then covers.
 fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
-    // The most literals: the least likely to be covered by others' growth.
+    // The most literals: least likely to be covered.
     cover.sort_by_key(|cube| (std::cmp::Reverse(cube.literals()), cube.digest()));
     let mut grown: Cover = Vec::new();
     for mut cube in cover {
@@ -91,13 +88,13 @@ fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
     grown
 }
 
-/// Drops cubes whose points the others have.
+/// The others have their points.
 fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     let mut at = 0;
     while at < cover.len() {
         let cube = cover.swap_remove(at);
         if !space.is_tautology(&space.cofactor(&cover, &cube)) {
-            // To its place, and the one that swap_remove moved there to the end.
+            // To its place, and the last one back to the end.
             cover.push(cube);
             let last = cover.len() - 1;
             cover.swap(at, last);
@@ -107,7 +104,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     cover
 }
 
-/// As small as the others allow, so that expand can go another way.
+/// So that expand can go another way.
 fn reduce(space: &Space, mut cover: Cover) -> Cover {
     for at in 0..cover.len() {
         let others = cover.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, cube)| cube);
