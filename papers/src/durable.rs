@@ -39,7 +39,6 @@ pub const FLUSHES: &str = "two-fsyncs";
 pub const LMDB: &str = "lmdb";
 pub const SQLITE: &str = "sqlite";
 
-/// In the order in which they take turns.
 pub const NAMES: [&str; 4] = [CRATON, FLUSHES, LMDB, SQLITE];
 
 /// All records are zero.

@@ -20,9 +20,7 @@ use schedule::Schedule;
 
 /// On another thread.
 pub const REMOTE_PERCENT: u32 = 10;
-/// Live, by default.
 pub const HEAP_BYTES: u64 = 64 << 20;
-/// Of the full load.
 pub const EVENTS: u64 = 6_000_000;
 
 pub const NAME: &str = "empirical";

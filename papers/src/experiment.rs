@@ -68,13 +68,11 @@ pub use ask::Ask;
 pub struct Experiment {
     pub name: &'static str,
     pub about: &'static str,
-    /// Figure, table, or question.
     pub answers: &'static str,
     pub run: fn(&Ask<'_>) -> Result<Findings, String>,
 }
 
 pub struct Findings {
-    /// Of `--json`.
     pub document: String,
     pub text: String,
     /// Name, without an ending, and SVG.

@@ -49,7 +49,6 @@ pub trait Frames: Sync {
     fn free_frames(&self) -> usize;
 }
 
-/// Huge frames separate from others.
 pub fn request(order: u32, processor: usize) -> Request {
     let kind = if order < HUGE_ORDER { Kind::Movable } else { Kind::Huge };
     Request { order, kind, processor }
@@ -114,7 +113,6 @@ impl Design {
         Self::ALL.into_iter().filter(can).collect()
     }
 
-    /// [`authors::note`] names missing ones.
     pub fn authors() -> Vec<Self> {
         authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }

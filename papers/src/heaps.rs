@@ -39,7 +39,6 @@ pub trait Heap: Store + Sized {
     /// The slot's object; 0: none.
     fn holds(&self, slot: u64) -> u64;
 
-    /// Of 8 bytes.
     fn tree_slot(&self) -> u64;
 
     /// The application's timer calls it.

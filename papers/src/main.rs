@@ -90,7 +90,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         match found {
             Ok(found) => {
                 failed += found.failed;
-                // Of allocators that took part.
+                // Only notes about allocators that took part.
                 let takes_part = |note: &&String| note.split(':').next().is_some_and(|name| found.text.contains(name));
                 let notes: String =
                     allocators.notes.iter().filter(takes_part).map(|note| format!("{note}\n")).collect();
@@ -99,7 +99,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 documents.push(found.document);
             }
             Err(why) => {
-                // It is about the call.
+                // An error that begins with an option is about the call.
                 let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
                 problem = Some(failure(format!("{}: {why}", experiment.name)));
             }

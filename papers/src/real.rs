@@ -1,9 +1,8 @@
 //! Real programs as loads: each is a bash script in `real/`, for any preloaded allocator.
 //!
 //! Of a server's load only the server runs on the measured allocator, not `craton-drive`
-//! ([`drive`]). A result is compared with numbers counted when the input was made, or with the
-//! result without a preloaded allocator. A command can run again, and writes only below its
-//! directory.
+//! ([`drive`]). A result is compared with numbers counted when the input was made, or with that of
+//! no preloaded allocator.
 
 pub mod drive;
 
@@ -94,7 +93,6 @@ pub fn find(name: &str) -> Option<&'static Real> {
 }
 
 impl Real {
-    /// Error: missing programs and packages.
     pub fn available(&self) -> Result<(), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let missing = |programs: &[&'static str]| -> Vec<&str> {
@@ -131,7 +129,7 @@ fn driver() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
 }
 
-/// Several loads may share `dir`. Takes up to some seconds.
+/// Several loads may share `dir`.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

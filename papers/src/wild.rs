@@ -46,7 +46,7 @@ impl Figures {
         figures
     }
 
-    /// All written.
+    /// Their memory is written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
         let rss = self.meter.sample().rss_bytes;
@@ -117,7 +117,6 @@ pub struct Program {
 
 const MIB: usize = 1 << 20;
 
-/// Threads, slots and operations; sizes, strides, and a thread's operations.
 const fn replaced(
     (threads, slots, operations): (usize, usize, u64),
     size: fn(&mut craton_lab::rng::Rng) -> usize,
@@ -187,7 +186,7 @@ pub fn find(name: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }
 
-/// Error: a missing library or system call.
+/// Error: what it needs is missing.
 pub fn run(program: &Program, given: &Given) -> Result<Figures, String> {
     if program.name.starts_with("larson") {
         find_operators()?;

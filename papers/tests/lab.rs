@@ -114,7 +114,6 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
     assert_eq!(said(&mut craton(["lab"])).status, 2);
 }
 
-/// By its children's page faults.
 fn wait_for_children(pid: u32, count: usize) {
     let faults = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -193,7 +192,6 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
     }
 }
 
-/// Under each storm.
 fn client_checks(seconds: &str) {
     let client = programs().join("craton-client");
     for storm in [&["--forks"][..], &["--signals"], &["--forks", "--signals", "--threads", "16"]] {

@@ -47,7 +47,6 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
     measure(&plan).runs.remove(0)
 }
 
-/// With settings.
 fn preloaded() -> Allocator {
     let mut allocator = Allocator::preloaded("preloaded", "libc.so.6");
     allocator.env.push(("GLIBC_TUNABLES".into(), "glibc.malloc.arena_max=1".into()));
@@ -62,7 +61,7 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// `craton-drive` refuses to be preloaded.
+/// Succeeds only if `craton-drive` is not preloaded.
 fn quick_loads(part: usize) {
     let dir = Dir::new(&format!("quick-{part}"));
     for real in here().skip(part).step_by(2) {
@@ -146,7 +145,7 @@ fn a_server_is_preloaded_and_does_not_outlive_its_script() {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
 
-    // Redis would run on jemalloc.
+    // With nothing preloaded redis would run on jemalloc.
     for (preloaded, seen) in [(None, "libc.so.6 \n"), (Some("libm.so.6"), "libm.so.6 glibc.malloc.arena_max=1\n")] {
         let mut script = Command::new(&command[0]);
         script.args(&command[1..]).env("PATH", &path).stderr(Stdio::null());

@@ -8,7 +8,7 @@ use crate::objects::{Arena, Store};
 use craton_lab::micro::calls::{Calls, System};
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
 
-/// Ready to be used.
+/// Objects that are ready to be used.
 pub(super) trait Source {
     /// Allocates one and uses it.
     fn alloc(&mut self) -> Option<*mut u8>;

@@ -31,7 +31,6 @@ struct Links {
     prev: *mut Links,
 }
 
-/// Mutexes, condition variables, lists, buffers, zero words.
 #[repr(C)]
 struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> {
     head: Head,
@@ -128,11 +127,9 @@ macro_rules! of {
 pub static TYPES: [Type; 6] = [
     of!("mutex", "a mutex", Shape<1, 0, 0, 0, 6>, 0),
     of!("condition", "a mutex, a condition variable, a list", Shape<1, 1, 1, 0, 0>, 0),
-    // As the hash chains of a directory cache.
     of!("lists", "a mutex and 32 heads of lists", Shape<1, 0, 32, 0, 0>, 0),
     of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Shape<2, 4, 0, 2, 0>, 4096),
     of!("socket", "a mutex, three conditions, six queues, options", Shape<1, 3, 6, 0, 13>, 0),
-    // A stream's message.
     of!("message", "a header with a block of 256 bytes", Shape<0, 0, 1, 1, 3>, 256),
 ];
 

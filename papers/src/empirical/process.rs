@@ -104,12 +104,10 @@ pub struct Process {
     pub now_s: f64,
     /// Births a second at target 1.
     rate: f64,
-    /// At the target.
     birth: u64,
     pub target_bytes: u64,
     pub live_bytes: u64,
     pub live_objects: u64,
-    /// Sum of live objects times bound.
     death_bound: u64,
     course: Course,
     steps_to_look: u32,
@@ -123,7 +121,6 @@ pub struct LeftOut {
 }
 
 impl fmt::Display for LeftOut {
-    /// Ends a line about a run.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.sizes {
             0 => Ok(()),
@@ -191,7 +188,6 @@ impl Process {
         Ok(process)
     }
 
-    /// Groups with most deaths first.
     fn group(&mut self, rows: &[Row], scale: f64) {
         let death = |row: &Row| match row.rate > 0.0 {
             true => (row.rate / self.rate / (row.live * scale) * BIRTHS as f64).round() as u64,
@@ -335,7 +331,6 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// For a table that seldom grows.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }

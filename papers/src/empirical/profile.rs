@@ -72,7 +72,6 @@ impl Profile {
 
     pub fn built_in() -> Self {
         let small = (1..=16).map(|eighth| eighth * 8u64);
-        // Eight sizes for each doubling.
         let larger = (0..13).flat_map(|doubling| (9..=16).map(move |part| part << (4 + doubling)));
         let mut least = 0.0;
         let row = |(number, size): (i32, u64)| {

@@ -47,7 +47,6 @@ impl fmt::Display for Outcome {
 const EVENTS: usize = 1024;
 const CHANNEL: usize = 4096;
 
-/// For another thread to free.
 type Parcel = (Object, u64);
 
 struct Worker {

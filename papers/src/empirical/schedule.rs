@@ -1,17 +1,13 @@
-//! The heap's size over a run (TEMERAIRE §6.1).
+//! The heap's size over a run (TEMERAIRE §6.1, docs/empirical.md).
 
 use std::f64::consts::TAU;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Schedule {
     Steady,
-    /// A sine between half and all.
     Diurnal,
-    /// Four spikes to twice all.
     Spikes,
-    /// A tenth, all at half time, three tenths.
     Ramp,
-    /// From half time on half.
     Drop,
 }
 

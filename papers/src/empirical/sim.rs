@@ -38,7 +38,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// At the profile's rates; the heap releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -58,15 +57,12 @@ impl Config {
 
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Sample {
-    /// Since the heap was filled.
     pub time_s: f64,
     pub target_bytes: u64,
-    /// As asked for.
     pub live_bytes: u64,
     pub span_bytes: u64,
     pub backed_bytes: u64,
     pub huge_bytes: u64,
-    /// On partly used and whole free hugepages.
     pub free_backed_bytes: u64,
     pub released_bytes: u64,
     /// With memory, outside of spans.
@@ -95,15 +91,10 @@ impl Sample {
 pub struct Summary {
     pub peak_live_bytes: u64,
     pub peak_backed_bytes: u64,
-    /// Backed by live bytes.
     pub peak_overhead: f64,
-    /// The same on average over the second half.
     pub steady_overhead: f64,
-    /// By bytes in spans, over the second half.
     pub steady_per_span: f64,
-    /// Beyond spans by spans' bytes, in the last quarter.
     pub worst_overhead: f64,
-    /// In the last quarter.
     pub worst_coverage: f64,
     pub steady_coverage: f64,
     pub released_bytes: u64,
@@ -127,7 +118,6 @@ impl fmt::Display for Summary {
     }
 }
 
-/// By the largest target, and more for small heaps.
 const REGION_FACTOR: u64 = 4;
 const REGION_MORE_BYTES: u64 = 1 << 30;
 /// That units of pages can count.

@@ -17,11 +17,9 @@ pub struct Ask<'a> {
     pub runs: Option<usize>,
     /// Empty: all.
     pub only: &'a [String],
-    /// The path of a program.
     pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
     pub command: &'a [OsString],
     pub stop: &'a AtomicBool,
-    /// Before each run.
     pub progress: &'a dyn Fn(&str, Progress<'_>),
 }
 
@@ -55,7 +53,7 @@ impl Ask<'_> {
         }
     }
 
-    /// Each of `names` is a `kind`.
+    /// Refuses names of `--only` not among `names`, each a `kind`.
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
@@ -78,7 +76,7 @@ impl Ask<'_> {
     }
 }
 
-/// One proof serves all.
+/// One proof of service is for all.
 pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }

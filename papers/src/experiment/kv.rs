@@ -17,7 +17,7 @@ use std::path::Path;
 const FULL_ROUNDS: usize = 5;
 const FULL_REQUESTS: u64 = 200_000;
 const QUICK_REQUESTS: u64 = 2000;
-/// That the restart finds.
+/// Keys that the restart finds.
 const FULL_KEYS: u64 = 1_000_000;
 
 /// Commands at a time.

@@ -76,7 +76,7 @@ pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let (mut rows, mut done) = (Vec::new(), 0);
     for (order, threads) in grid.orders.iter().flat_map(|order| grid.threads.iter().map(move |of| (*order, *of))) {
         let world = World { frames: gib * GIB, order, processors: threads };
-        // All memory's half when every processor takes part.
+        // Half of all memory when every processor takes part.
         let blocks = ((world.frames >> order) / (2 * most)).max(LEAST_BLOCKS);
         let job = Loops { of: &loops, order, threads, blocks, pairs };
         let mut found: Vec<Vec<Result<Vec<Times>, String>>> = vec![Vec::new(); designs.len()];

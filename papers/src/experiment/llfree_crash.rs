@@ -86,7 +86,6 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
     Ok(rows)
 }
 
-/// Error: it ended before, or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =

@@ -17,7 +17,7 @@ const QUICK_GIB: usize = 4;
 const TURNS: usize = 100;
 const MOST_THREADS: usize = 2;
 
-/// The last: it gets hints.
+/// Name, design, whether it gets hints.
 type Player = (&'static str, Design, bool);
 
 const PLAYERS: [Player; 9] = [

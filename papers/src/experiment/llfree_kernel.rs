@@ -12,7 +12,6 @@ pub const BUDDY: &str = "buddy";
 /// Besides 1 CPU.
 const CPUS: usize = 2;
 const ROUNDS: usize = 3;
-/// Of the script's guest.
 const MEMORY: u64 = 1 << 30;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,6 @@ pub fn guest(ask: &Ask<'_>, unit: Unit) -> Result<Vec<Row>, String> {
     Err(format!("the Linux guest did not come to its end: {why}"))
 }
 
-/// As [`llfree`]'s.
 pub fn rows(lines: &[Row]) -> Vec<Row> {
     let bench: Vec<&Row> = lines.iter().filter(|line| line.word("step") == "bench").collect();
     let same = ["name", "allocator", "order", "cpus"];

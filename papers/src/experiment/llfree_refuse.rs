@@ -14,7 +14,7 @@ const FULL_GIB: usize = 16;
 const QUICK_GIB: usize = 1;
 const CALLS: usize = 20_000;
 const QUICK_CALLS: usize = 200;
-/// It reads all rows.
+/// The slowest case reads all rows.
 const SLOW: usize = 100;
 
 const COLUMNS: [Column; 6] = [

@@ -54,7 +54,6 @@ impl Cell {
     }
 }
 
-/// In the order in which they run.
 pub fn grid(ask: &Ask<'_>, loads: &[Load], heaps: &[Kind], modes: &[Mode], threads: &[u64]) -> Vec<Cell> {
     let percent = ask.form(QUICK_PERCENT, 100);
     let mut cells = Vec::new();
@@ -73,7 +72,6 @@ pub fn check(ask: &Ask<'_>, loads: &[Load]) -> Result<(), String> {
     ask.known("load", &loads.iter().map(|load| load.name()).collect::<Vec<_>>())
 }
 
-/// One, and all processors.
 pub fn threads() -> Vec<u64> {
     let all = craton_lab::machine::processors().len().max(1) as u64;
     if all == 1 { vec![1] } else { vec![1, all] }
@@ -230,7 +228,7 @@ pub const COUNTS: [Column; 9] = [
     ("", "status", Show::Status),
 ];
 
-/// Craton's by PMDK's: each load in each mode, and all in a mode.
+/// Craton's by PMDK's.
 pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
     let mut ratios = Map::new();
     let theirs = |row: &Row| row.word("allocator") == Kind::Pmdk.name();
@@ -257,7 +255,6 @@ pub fn missing() -> String {
     Kind::Pmdk.is_here().err().map_or(String::new(), |why| format!("pmdk: {why}\n"))
 }
 
-/// A picture for each mode, a bar for each heap.
 pub fn draw_speed(sheet: &mut Sheet, what: &str) {
     for mode in distinct(sheet.rows(), |row| row.word("mode").to_owned()) {
         if mode == Mode::Counted.name() {

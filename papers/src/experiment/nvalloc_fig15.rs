@@ -36,7 +36,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     // Each load's heaps take turns.
     cells.sort_by_key(|cell| Load::FRAGBENCH.iter().position(|load| *load == cell.load));
     let mut rows = measure(ask, cells, ask.rounds(1, FULL_ROUNDS))?;
-    // The same space each time, in ten times the time.
+    // PMDK takes the same space each time, and ten times as long.
     let theirs = grid(ask, &Load::FRAGBENCH, &[Kind::Pmdk], &[Mode::Flush], &[1]);
     if Kind::Pmdk.is_here().is_ok() {
         rows.extend(measure(ask, theirs, 1)?);
@@ -52,7 +52,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{space}\n{speed}\n{ratios}\n{PAPER}{}", missing()))
 }
 
-/// Also with morphing by without.
 fn all_ratios(rows: &[Row]) -> Map {
     let mut all = ratios(rows, "ns_per_op", "time");
     all.extend(ratios(rows, "peak_bytes", "space").into_iter().filter(|(name, _)| name.starts_with("space")));

@@ -22,7 +22,6 @@ const SPACE: [Column; 5] = [
     ("", "status", Show::Status),
 ];
 
-/// A load with each value.
 pub fn sweep(ask: &Ask<'_>, load: Load, mode: Mode, option: &'static str, values: &[u64]) -> Result<Vec<Row>, String> {
     let percent = ask.form(QUICK_PERCENT, 100);
     let cell = |value: &u64| {

@@ -7,7 +7,7 @@ use super::{Ask, Findings};
 use crate::heaps::{Kind, Load, Mode};
 use craton_lab::picture::{Axis, Unit};
 
-/// Of log.
+/// KiB of log.
 const USAGES: [u64; 4] = [8, 64, 256, 1024];
 const NEVER: &str = ", never";
 

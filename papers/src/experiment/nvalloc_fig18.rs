@@ -77,7 +77,7 @@ fn recover(ask: &Ask<'_>, heaps: &Heaps<'_>, heap: Kind, mode: Mode, percent: u6
     })
 }
 
-/// With holes.
+/// Keeps holes.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let done = Command::new("cp").arg("--sparse=always").args([from, to]).status();
     match done {

@@ -106,7 +106,7 @@ fn density_of(span: PageRange) -> Density {
 impl Filled {
     fn new(heap_bytes: u64) -> Result<Self, String> {
         let hugepages = HugePages((heap_bytes / HUGEPAGE_SIZE as u64) as u32);
-        // For what does not fit at once.
+        // Room for what does not fit at once.
         let capacity = HugePages(hugepages.0 + hugepages.0 / 8 + 1024);
         let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());

@@ -11,10 +11,8 @@ use craton_lab::summary::Spread;
 use std::fs;
 use std::time::Instant;
 
-/// Of a change.
 const PAGES: [usize; 4] = [1, 10, 100, 1000];
 const FULL_ROUNDS: usize = 5;
-/// Of a round.
 const FULL_CHANGES: usize = 20;
 const QUICK_CHANGES: usize = 2;
 

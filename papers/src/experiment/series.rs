@@ -100,7 +100,6 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// A line for each missing program.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {

@@ -60,7 +60,7 @@ pub fn with(mut row: Row, more: &impl Serialize, status: &str) -> Row {
     row
 }
 
-/// Adjacent.
+/// Adjacent rows alike in these fields.
 pub fn runs<'a>(rows: &'a [Row], fields: &'a [&str]) -> impl Iterator<Item = &'a [Row]> {
     rows.chunk_by(move |a, b| a.like(b, fields))
 }
@@ -168,7 +168,7 @@ pub fn lines<'a>(
     distinct(rows.clone(), &name).into_iter().map(line).collect()
 }
 
-/// Over `x`.
+/// A line of each field over `x`.
 pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &[(&str, &str)]) -> Vec<Line> {
     let line = |(name, y): &(&str, &str)| lines(rows.clone(), |_| (*name).to_owned(), |row| (row.num(x), row.num(y)));
     y.iter().flat_map(line).collect()
@@ -222,7 +222,7 @@ impl Sheet {
         &self.document.rows
     }
 
-    /// As text, one a line.
+    /// Returns them as text, one a line.
     pub fn ratios(&mut self, of: impl FnOnce(&[Row]) -> Map, digits: usize) -> String {
         self.document.ratios = of(self.rows());
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()

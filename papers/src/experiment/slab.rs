@@ -70,7 +70,7 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>,
             }
         }
         rows.extend(on.into_iter().zip(found).map(|(allocator, found)| row(allocator, case, found)));
-        // With turns that it skips.
+        // With the turns of those that it does not run on.
         done = done.next_multiple_of(rounds * ask.allocators.len());
     }
     Ok(rows)

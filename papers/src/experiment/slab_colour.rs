@@ -174,7 +174,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "status": "ok",
         }));
     }
-    // In turns.
+    // In turns: a disturbance affects all.
     for _ in 0..repetitions {
         for (walk, times) in walks.iter().zip(&mut times) {
             times.push(step_ns(&walk.at));

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The target after all steps.
 const REACH: f64 = 0.10;
-/// They come first.
+/// Craton's come first.
 const CRATONS: usize = 6;
 /// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;

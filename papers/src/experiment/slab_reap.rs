@@ -17,7 +17,7 @@ const SPIKE: usize = 4096;
 const SPIKES: [u64; 7] = [10, 15, 20, 25, 30, 50, 170];
 const SECONDS: u64 = 240;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Live besides, by a spike.
+/// The part of a spike that is live besides.
 const STEADY: usize = 8;
 
 const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];

@@ -92,7 +92,7 @@ fn simulated_row(name: &str, played: &Played) -> Row {
         "allocator": "simulated",
         "workload": name,
         "turns": played.calls.len(),
-        // The last: beyond spans at the end.
+        // Of a steady turn; hugepages' worth of memory beyond spans at the end.
         "calls_per_turn": played.steady_calls(),
         "hugepages_over": played.hugepages_over,
         "turn_s": null,

@@ -95,7 +95,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
 fn line(name: &str, samples: &[Sample]) -> Line {
     let point = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(point).collect();
-    // Not the colour of that allocator.
+    // Not the colour of the allocator of that name.
     Line { name: format!("profile {name}"), points }
 }
 
@@ -126,7 +126,7 @@ fn play(
     let samples = played.unwrap_or_default();
     let last = &samples[samples.len() * 3 / 4..];
     let summary = sim::summary(&samples);
-    // The worst second.
+    // At the overhead's worst second.
     let top = last.iter().max_by(|a, b| a.overhead().total_cmp(&b.overhead())).copied().unwrap_or_default();
     let of = |bytes: u64| part(bytes, top.span_bytes);
     let row = json!({
@@ -160,7 +160,7 @@ fn play(
 fn stretch(profile: &Profile, heap_bytes: u64, events: u64) -> f64 {
     let rows = || profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     let (births, bytes) = rows().fold((0.0, 0.0), |(r, b), row| (r + row.rate, b + row.live * row.size as f64));
-    // Births grow with the heap's bytes.
+    // At the profile's lives, births grow with the heap's bytes.
     let births_an_hour = births * heap_bytes as f64 / bytes.max(1.0) * HOUR_S;
     births_an_hour / (events as f64 / 2.0)
 }

@@ -27,7 +27,7 @@ const GROUPS: [(&str, u64); 5] =
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
 const WAIT: [&str; 4] = ["idle", "swing", "fork", "dense"];
-/// Others are like them.
+/// The quick form leaves them out: others are like them.
 const SLOW: [&str; 10] = [
     "idle",
     "idle-worker",
@@ -166,7 +166,6 @@ fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Ve
     Ok(rows)
 }
 
-/// Medians, and the last round's samples.
 fn row(allocator: &str, program: &str, found: &Result<Vec<Row>, String>) -> Row {
     let head = json!({ "allocator": allocator, "program": program });
     let rounds = match found {

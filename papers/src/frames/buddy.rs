@@ -128,7 +128,7 @@ impl Frames for Buddy {
             }
         };
         let found = find().or_else(|| {
-            // As under memory pressure.
+            // As under memory pressure: cached blocks may join.
             (0..self.caches.len()).for_each(|processor| self.drain(processor));
             find()
         });

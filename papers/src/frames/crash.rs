@@ -56,7 +56,6 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// *The keeper* holds half of the zone.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;

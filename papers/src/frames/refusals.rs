@@ -10,15 +10,15 @@ const TREE: usize = 1 << 14;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
-    /// Of none.
+    /// A single frame, while no frame is free.
     Single,
-    /// Of none.
+    /// A huge frame, while no frame is free.
     Huge,
-    /// While every second is free.
+    /// Two frames, while every second is free.
     Pair,
-    /// By processors in turn, in a zone of one tree.
+    /// Single frames by processors in turn, in a zone of one tree.
     Shared,
-    /// Free frames, while half are.
+    /// The count of free frames, while half are.
     Count,
 }
 
@@ -77,7 +77,7 @@ impl Refusals {
         if odd && !(1..self.frames).step_by(2).all(|frame| frames.put(frame, request(0, 0))) {
             return Err("a frame could not be freed".to_owned());
         }
-        // May put in order what later ones rely on.
+        // The first refusal may put in order what later ones rely on.
         let ask = || frames.get(request(order, 0)).map_or(Ok(()), |frame| Err(format!("frame {frame} was not free")));
         ask()?;
         self.time(|_| ask())

@@ -21,7 +21,7 @@ impl Job for Model {
         let (mut rng, mut used, mut refused) = (Rng::new(7, 0), 0, 0);
         for step in 0..20_000 {
             let processor = rng.below(processors as u32) as usize;
-            // Reaches full and empty.
+            // Phases of growth and decline reach full and empty.
             let grows = rng.below(10) < if step / 4000 % 2 == 0 { 7 } else { 3 };
             if grows {
                 let order = self.orders[rng.below(self.orders.len() as u32) as usize];

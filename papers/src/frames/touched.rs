@@ -80,7 +80,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     let width = size_of::<T>();
     let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);
     for (array, fill) in runs.into_iter().zip(fills) {
-        // Also the last line's elements beyond.
+        // Also elements of the last line that were not asked for.
         if let Some(at) = array.behind().iter().position(|element| changed(element, fill)) {
             return Err(format!("element {} behind an array's end was written", at));
         }

@@ -36,7 +36,6 @@ impl<M: Medium> Count for Counted<M> {
     }
 }
 
-/// Without contents.
 pub struct Nowhere(AtomicU64);
 
 impl Medium for Nowhere {

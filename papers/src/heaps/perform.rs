@@ -1,4 +1,4 @@
-//! Does a task in this process. The file stays.
+//! Does a task in this process; the caller removes the file.
 
 use super::count::Count;
 use super::craton::Craton;
@@ -41,7 +41,7 @@ impl Task {
             Kind::CratonFrames => Model::Frames,
             Kind::CratonLog | Kind::Pmdk => Model::Log,
         };
-        // As if lines were written back.
+        // Flushes are counted as if lines were written back.
         let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(self.mode != Mode::None));
         let half = self.half.unwrap_or(Config::default().half);
         Config { model, stripes, half, ..Config::default() }

@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const LIBRARY: &str = "libpmemobj.so.1";
 const LAYOUT: &CStr = c"craton";
-/// The tree's slot comes after the roots.
 const ROOT_BYTES: usize = (ROOTS as usize + 1) * size_of::<Oid>();
 
 type Pool = c_void;
@@ -90,7 +89,6 @@ impl Functions {
     }
 }
 
-/// Error: what to install.
 pub fn is_here() -> Result<(), String> {
     load().map(|_| ())
 }

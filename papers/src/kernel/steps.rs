@@ -22,7 +22,6 @@ const DAEMON: f64 = 1e9;
 pub enum Load {
     #[default]
     Usual,
-    /// Half as many processes.
     SmallSpike,
     /// A file is loaded between short-lived buffers.
     Between,
@@ -125,7 +124,6 @@ impl Machine {
         self.brief.entry(end).or_default().push(place);
     }
 
-    /// Without new requests.
     fn rest(&mut self) {
         (0..REST).for_each(|_| self.second());
         self.ops.push(Op::Step);
@@ -152,7 +150,6 @@ impl Machine {
                 let file = self.rng.below(ALL_FILES * self.scale as u32);
                 self.look_up(file);
             }
-            // Some of what scripts start stays.
             for _ in 0..3 * self.scale {
                 self.run(3.0, 2);
             }
@@ -207,7 +204,6 @@ impl Machine {
     }
 
     fn kenbus(&mut self) {
-        // In waves.
         let most = SCRIPTS * self.scale;
         for second in 0..400u64 {
             let wave = [0.3, 0.7, 1.0, 0.8, 0.4, 0.9, 0.6, 0.2][(second / 50) as usize];
@@ -222,7 +218,6 @@ impl Machine {
         }
     }
 
-    /// Mean life, and open files.
     fn run(&mut self, mean: f64, open: usize) {
         let mut process = self.fork(open);
         match self.rng.below(8) {

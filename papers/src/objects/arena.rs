@@ -13,7 +13,6 @@ const ALIGN: usize = 64 * PAGE_SIZE;
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
-    /// The arena begins within.
     memory: *mut u8,
     used: Vec<bool>,
     count: usize,

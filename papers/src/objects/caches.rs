@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub struct Policy {
     /// Otherwise each kind has a cache.
     pub rare_by_size: bool,
-    /// Of complete slabs. 0: at once; `u64::MAX`: never.
+    /// Complete slabs idle for this long are freed. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
     pub page: usize,
 }
@@ -26,15 +26,15 @@ impl Policy {
 /// The sum is the fragmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unasked {
-    /// Up to the next word or class, and links.
+    /// Within live objects, with links of constructed ones.
     pub rounding: usize,
-    /// With records there.
+    /// Of slabs with live objects, with records there.
     pub ends: usize,
-    /// On slabs with live objects.
+    /// Free objects on slabs with live ones.
     pub partial: usize,
-    /// Without live objects.
+    /// Slabs without live objects.
     pub complete: usize,
-    /// Records apart from slabs, tables, caches' descriptions.
+    /// Records apart from slabs, tables, and descriptions of caches.
     pub described: usize,
 }
 

@@ -73,7 +73,6 @@ impl FastFits {
         }
     }
 
-    /// Touches no other.
     fn insert(&mut self, block: u32, len: u32) {
         self.arena.set_word(block as usize * UNIT + 8, len as usize);
         let mut edge = Edge::Root;
@@ -121,7 +120,6 @@ impl FastFits {
         self.set(edge, if left == NIL { right } else { left });
     }
 
-    /// To free blocks before and behind.
     fn neighbours(&self, block: u32, len: u32) -> (Option<Edge>, Option<Edge>) {
         let (mut before, mut behind) = (None, None);
         let (mut edge, mut at) = (Edge::Root, self.root);

@@ -7,7 +7,7 @@
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: the block and a locally free one become globally free.
 //!
-//! Lists have locally free blocks first. SVr4 has two pools.
+//! Lists have locally free blocks first. SVr4 has two pools, ours is one.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 

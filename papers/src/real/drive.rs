@@ -59,7 +59,6 @@ pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String>
     }
 }
 
-/// Error: the batch's first number, and the wrong answer.
 pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
     let mut batch = Batch::default();
     let mut before = Batch::default();

@@ -17,7 +17,6 @@ pub const WRONG: i32 = 70;
 
 const SLOTS: usize = 1 << 14;
 const LARGEST: usize = 64 << 20;
-/// Operations of a thread.
 const LIFE: u64 = 20_000;
 const CHECKED_BY_CHILD: u32 = 400;
 /// By the ledger's recent maximum; [`BASE_BYTES`] come on top.
@@ -32,7 +31,6 @@ const SWING: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
     pub seconds: u64,
-    /// Of one thread, which runs alone.
     pub operations: Option<u64>,
     pub threads: u64,
     pub live_bytes: u64,
@@ -49,7 +47,6 @@ pub struct Figures {
     pub signals: u64,
     pub peak_live_bytes: u64,
     pub peak_rss_bytes: u64,
-    /// By the ledger's recent maximum, once that is large.
     pub worst_rss_per_live: f64,
 }
 
@@ -93,7 +90,6 @@ fn places(bytes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Object {
-    /// At most 8 bytes.
     fn word(&self, at: usize) -> ([u8; 8], usize) {
         (mix(self.seed ^ at as u64).to_ne_bytes(), (self.bytes - at).min(8))
     }

@@ -306,7 +306,6 @@ impl Supervisor {
     }
 }
 
-/// Of a thread that waits in a system call.
 fn stack(pid: u32, words: &mut [u64]) -> Option<()> {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let at = call.split_whitespace().rev().nth(1)?.trim_start_matches("0x");

@@ -20,7 +20,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Error: no such groups, or no permission.
     pub fn new(limit_bytes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut last = format!("{ROOT} has no memory controller");
@@ -44,7 +43,6 @@ impl Group {
         Err(format!("cannot make a control group with a limit of memory: {last}"))
     }
 
-    /// Before its exec.
     pub fn enter(&self, command: &mut Command) -> Result<(), String> {
         let procs = self.path.join("cgroup.procs");
         let failed = |e| format!("cannot open {}: {e}", procs.display());

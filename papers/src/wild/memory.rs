@@ -66,7 +66,6 @@ impl<const CXX: bool> Object<CXX> {
         self.bytes
     }
 
-    /// At 0, `step`, 2 × `step` …
     #[inline]
     pub fn write(&self, step: usize) {
         for at in (0..self.bytes).step_by(step) {
@@ -89,7 +88,7 @@ impl Object {
         std::hint::black_box(object)
     }
 
-    /// On each page.
+    /// Writes a byte on each page.
     pub fn written(bytes: usize) -> Self {
         let object = Self::new(bytes);
         object.write(PAGE);

@@ -115,7 +115,6 @@ fn shuffle<T>(rng: &mut Rng, all: &mut [T]) {
     (1..all.len()).for_each(|i| all.swap(i, rng.below(i as u32 + 1) as usize));
 }
 
-/// 157 KiB on average.
 struct Session {
     _small: [Object; 8],
     buffer: Object,

@@ -21,18 +21,15 @@ pub struct Replaced {
     pub each: u64,
 }
 
-/// 8 to 1000 B.
 pub fn small(rng: &mut Rng) -> usize {
     (8 + rng.below(993)) as usize
 }
 
-/// 16 B to 8 KiB.
 pub fn mixed(rng: &mut Rng) -> usize {
     let half = 16u32 << rng.below(9);
     (half + rng.below(half)) as usize
 }
 
-/// 32 to 512 KiB.
 pub fn large(rng: &mut Rng) -> usize {
     ((32 << 10) + rng.below(480 << 10)) as usize
 }
@@ -153,7 +150,6 @@ pub fn pauses(given: &Given, sizes: Timed<'_>, (slots, operations): (usize, u64)
     figures
 }
 
-/// Of this thread.
 fn interruptions() -> i64 {
     // SAFETY: zeros are valid.
     unsafe {

@@ -93,7 +93,6 @@ impl Cell {
 }
 
 impl Part {
-    /// An existing leaf moves down with it.
     fn insert(&mut self, leaf: Box<Leaf>, cube: Cube, depth: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(leaf),

@@ -95,7 +95,6 @@ impl Filled {
         self.sum_each(STAMP)
     }
 
-    /// And the ends again.
     pub fn sum_pages(&self) -> u64 {
         self.sum_each(4096)
     }

@@ -26,7 +26,6 @@ const FUNCTIONS: u64 = 380;
 /// Most functions stop sooner.
 const ROUNDS: usize = 6;
 
-/// Half of the cubes have a literal of an input, a third or more an output.
 fn function(space: &Space, cubes: u32, rng: &mut Rng) -> Cover {
     let cube = |_| {
         let sure = 1 << rng.below(space.outputs);
@@ -88,7 +87,7 @@ fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
     grown
 }
 
-/// The others have their points.
+/// Drops cubes whose points the others have.
 fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     let mut at = 0;
     while at < cover.len() {
@@ -104,7 +103,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     cover
 }
 
-/// So that expand can go another way.
+/// As small as the others allow, so that expand can go another way.
 fn reduce(space: &Space, mut cover: Cover) -> Cover {
     for at in 0..cover.len() {
         let others = cover.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, cube)| cube);

@@ -11,7 +11,7 @@ use super::Load;
 use super::block::Filled;
 use craton_lab::rng::Rng;
 
-/// Least and most, inclusive, alike.
+/// Least and most, inclusive, each as likely.
 pub(crate) type Sizes = (u32, u32);
 
 #[derive(Clone, Copy)]
@@ -22,7 +22,6 @@ pub(crate) struct Row {
     pub after: Sizes,
 }
 
-/// W1 to W4.
 pub(crate) const ROWS: [Row; 4] = [
     Row { before: (100, 100), delete: 90, after: (130, 130) },
     Row { before: (100, 150), delete: 0, after: (200, 250) },
@@ -59,7 +58,7 @@ pub struct Outcome {
     /// After Delete.
     pub kept_bytes: u64,
     pub end_bytes: u64,
-    /// Of the live objects, written from the start.
+    /// Of the list of live objects, which never grows.
     pub list_bytes: u64,
 }
 
@@ -94,7 +93,6 @@ impl Heap {
         Self { rng: Rng::new(load.seed, 0), unit_bytes, live, live_bytes: 0, outcome }
     }
 
-    /// Random frees make room.
     fn allocate(&mut self, (smallest, largest): Sizes) {
         let mut allocated = 0;
         while allocated < ALLOCATED * self.unit_bytes {

@@ -51,7 +51,7 @@ impl Rounds {
                 if let Some(mut other) = self.kept[place].take() {
                     (0..10).for_each(|_| edit(&mut other, &mut self.rng));
                     let other = self.through_text(&other);
-                    // Too large.
+                    // Drops one that has grown too large.
                     self.kept[place] = Some(other).filter(|other| count(other) < LARGEST);
                 }
             }
@@ -73,7 +73,6 @@ impl Rounds {
     }
 }
 
-/// 0 to 200 bytes, short ones more often.
 fn string(rng: &mut Rng) -> String {
     let len = rng.skewed(200) as usize;
     let mut string = String::new();
@@ -89,7 +88,6 @@ fn string(rng: &mut Rng) -> String {
     string
 }
 
-/// One in four with a number.
 fn name(rng: &mut Rng) -> String {
     let name = NAMES[rng.below(NAMES.len() as u32) as usize];
     if rng.one_in(4) { format!("{name}_{}", rng.below(100)) } else { name.to_owned() }

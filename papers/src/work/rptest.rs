@@ -16,7 +16,7 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const LOOPS: u64 = 130_000;
-/// Of a thread; a loop replaces the second number.
+/// Of a thread, and of a loop.
 const SLOTS: usize = 4000;
 const REPLACED: usize = 150;
 /// Loops until a set goes on, its blocks, and the most waiting.
@@ -50,8 +50,7 @@ fn free(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// Half linear up to 1 KiB; half exponential up to 8 KiB, each power of two half as likely as the
-/// one before.
+/// Half linear up to 1 KiB, half exponential up to 8 KiB.
 fn block(rng: &mut Rng) -> Block {
     let bits = rng.next();
     let size = if bits & 1 == 0 {

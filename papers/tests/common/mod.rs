@@ -28,12 +28,12 @@ fn build(arguments: &[&str], target: &Path) {
 fn built() -> &'static (PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // Then `craton` is built, too.
+        // An outer build that names the library has built `craton`, too.
         if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
             return (programs().join("craton"), library.into());
         }
         let target = programs().parent().expect("a program built by cargo lies in target/PROFILE");
-        // Within the allocator's workspace.
+        // `target/papers` is in the allocator's workspace.
         let of_all = if target.ends_with("target/papers") { target.parent().unwrap() } else { target };
         build(&["-p", "craton-cli", "-p", "craton-lab", "--bins"], target);
         build(&["--release", "-p", "craton-preload"], of_all);

@@ -14,14 +14,12 @@ use llfree::{Alloc, Class, Classing, FrameId, HUGE_ORDER, Init, LLFree, MetaData
 
 /// Of these functions; callers refuse another number.
 const ABI: u32 = 1;
-/// Of the caller's memory: a cache line.
 const ALIGN: usize = 64;
 /// `Classing::simple`: small, huge.
 const SIMPLE: u32 = 2;
 /// `Classing::movable`: small that stay, small that move, huge.
 const MOVABLE: u32 = 3;
 
-/// At the beginning of the caller's memory.
 #[repr(align(64))]
 pub struct Handle {
     llfree: LLFree<'static>,

@@ -156,7 +156,7 @@ fn what_is_released_each_second_lowers_the_backed_bytes() {
 
 #[test]
 fn a_heap_of_many_gib_needs_no_such_memory() {
-    // Large objects are quick.
+    // Large objects make the test quick.
     let profile = Profile::parse("300000, 100, 100\n5000000, 10, 100\n", "p").expect("good");
     let samples = simulated(&Config { profile, heap_bytes: 256 << 30, events: 10_000, ..config() });
     assert!(samples.iter().all(|s| s.live_bytes > 200 << 30 && s.backed_bytes > s.live_bytes));

@@ -91,7 +91,7 @@ impl Running {
         Self::restart(programs, server, folder).map(|(running, _)| running)
     }
 
-    /// The milliseconds until it served a GET.
+    /// Returns the milliseconds until it served a GET.
     pub fn restart(programs: &Programs, server: Server, folder: &Path) -> Result<(Self, f64), String> {
         let port = free_port()?;
         let said =
@@ -117,7 +117,6 @@ impl Running {
         }
     }
 
-    /// The beginning.
     fn ask(&self, command: &str) -> Result<String, String> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let talk = || {
@@ -131,7 +130,6 @@ impl Running {
         talk().map_err(|e: std::io::Error| format!("no reply to {command:?}: {e}"))
     }
 
-    /// Per second, of SETs of random keys.
     pub fn benchmark(&self, requests: u64, keys: u64, pipeline: u64) -> Result<f64, String> {
         let mut command = Command::new("redis-benchmark");
         command.args(["-p", &self.port.to_string(), "-t", "set", "-c", CLIENTS, "-d", VALUE_BYTES, "--csv"]);
@@ -152,7 +150,7 @@ impl Running {
         files.filter_map(|path| File::open(path).ok()).for_each(|file| _ = file.sync_all());
     }
 
-    /// Acknowledged writes are on their way to the disk.
+    /// Waits until acknowledged writes are on their way to the disk.
     pub fn settle(&self, server: Server) {
         if server == Server::RedisSecond {
             std::thread::sleep(Duration::from_millis(1500));
@@ -176,7 +174,7 @@ fn free_port() -> Result<u16, String> {
     address.map(|address| address.port()).map_err(|e| format!("no port is free: {e}"))
 }
 
-/// Of `"SET","123456.78",…`.
+/// Reads redis-benchmark's line `"SET","123456.78",…`.
 fn per_second(csv: &str) -> Result<f64, String> {
     let line = csv.lines().find(|line| line.starts_with("\"SET\""));
     let figure = line.and_then(|line| line.split(',').nth(1));

@@ -19,7 +19,7 @@ pub struct Played {
     pub calls: Vec<u64>,
     /// Beyond spans at the end.
     pub hugepages_over: u64,
-    /// Of free memory at the end.
+    /// Hugepages that free memory may keep at the end.
     pub limit: u64,
 }
 
@@ -36,11 +36,11 @@ const DRAINED: Pages = Pages((512 << 10) / PAGE_SIZE as u32);
 const LARGE: Pages = Pages((100 << 20) / PAGE_SIZE as u32 + 1);
 const TURN_NS: u64 = SECOND_NS / 1000;
 
-/// `at_once`: no cache.
+/// `at_once` gives free hugepages back after each turn.
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);
-    // The loop's hugepage is not the first.
+    // So that the loop's hugepage is not the first.
     for _ in 0..128 {
         world.alloc(Pages(100), Density::Sparse)?;
     }

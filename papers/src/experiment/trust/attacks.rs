@@ -112,7 +112,6 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// Error: no compiler, or its message.
 fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     let program = place.join(source.replace(['/', '.'], "-"));
@@ -201,7 +200,6 @@ fn figures(ends: &Ends) -> Row {
     })
 }
 
-/// Of a correct program.
 fn judge_right(output: &Output) -> End {
     let is_well = output.status.success() && !output.stderr.contains("BUG ");
     if is_well { End::Harmless } else { End::False }

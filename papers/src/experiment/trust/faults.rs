@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Beyond twice a run without a fault.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// Name, Debian's package, and a script that prints the command, a word a line.
+/// Name, package, and a script that prints the command, a word a line.
 type Program = (&'static str, &'static str, &'static str);
 
 const PROGRAMS: &[Program] = &[

@@ -126,7 +126,7 @@ fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool,
     }
 }
 
-/// Zeros without a last line.
+/// Zeros without such a line.
 fn tally(said: &str) -> (u64, u64) {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("tests "));
     let numbers = line.and_then(|line| line.split_once(" passed "));

@@ -31,7 +31,7 @@ impl Limits {
     }
 }
 
-/// Needs its lock.
+/// Its methods need its lock.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Cache {

@@ -59,7 +59,6 @@ pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Resu
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 
-/// log2 of the frames.
 fn in_doubt(doing: Doing) -> Option<u32> {
     match doing {
         Doing::Getting(order) | Doing::Place(_, order) => Some(order),

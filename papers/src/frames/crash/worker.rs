@@ -167,7 +167,6 @@ fn order(rng: &mut Rng) -> u32 {
     }
 }
 
-/// By its map.
 fn blocks(records: &Records, holder: usize) -> Vec<(usize, u32)> {
     let mut blocks = Vec::new();
     for (huge, words) in records.map(holder).chunks(HUGE / WORD_FRAMES).enumerate() {

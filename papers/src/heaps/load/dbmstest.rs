@@ -59,11 +59,11 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     })
 }
 
-/// Without slots and objects.
+/// Offsets of metadata flushes, without slots and objects.
 pub fn first_flushes<H: Heap>(task: &Task, heap: &H, keep: usize) -> Result<(Vec<u64>, Figures), Refused> {
     let mut table = Table::new(task, heap, 0)?;
     let Some(count) = heap.count() else { return Ok(Default::default()) };
-    // With slots', removed later.
+    // With flushes of slots, which are removed.
     count.reset(4 * keep);
     let mut operations = table.turn(heap)?;
     while count.first_flushes().len() < 4 * keep {

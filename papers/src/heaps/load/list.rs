@@ -21,7 +21,7 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     let (mut rng, mut slot) = (Rng::new(task.seed, 0), heap.root(0));
     for _ in 0..task.of(NODES) {
         let at = heap.alloc(slot, (LEAST + rng.below(MOST - LEAST + 1)).into())?;
-        // It begins with the next one's slot.
+        // A node begins with the next one's slot.
         (at..at + H::SLOT_BYTES).step_by(8).for_each(|at| heap.store(at, 0));
         heap.persist(at, H::SLOT_BYTES);
         slot = at;
@@ -29,7 +29,6 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     Ok(())
 }
 
-/// From the file's opening on, and the first allocation.
 pub fn open<H: Heap>(task: &Task, heap: &H, opening: Instant) -> Result<Figures, Refused> {
     let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
     let opened = ms(opening);

@@ -19,7 +19,6 @@ impl Lists {
     }
 }
 
-/// Letters up to a random length.
 fn element(rng: &mut Rng, number: u64, i: usize) -> Vec<u8> {
     let length = 8 + rng.below(64) as usize;
     let mut text = Vec::with_capacity(80);

@@ -88,7 +88,6 @@ impl Values {
 }
 
 impl Dialogue for Values {
-    /// Five of ten write, three read, two delete.
     fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
         let mut rng = Rng::new(self.seed, number);
         let key = rng.below(KEYS) as usize;

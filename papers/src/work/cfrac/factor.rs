@@ -25,7 +25,6 @@ const LARGE: u64 = 200;
 #[derive(Clone)]
 struct Relation {
     root: Num,
-    /// Indices into the base.
     primes: Vec<u16>,
     /// Their squares divide the product.
     squares: Vec<u64>,
@@ -59,11 +58,9 @@ impl<'a> Search<'a> {
         Self { n, base: base(n), relations: Vec::new(), rows: BTreeMap::new(), partial: BTreeMap::new(), steps: 0 }
     }
 
-    /// Counts `allowed` down.
     pub fn run(&mut self, allowed: &mut u64) -> End {
         let root = self.n.sqrt();
         let bound = root.bits() + 1;
-        // Of this step and the last.
         let (mut p, mut q, mut q_last) = (Num::ZERO, Num::one(), self.n.clone());
         let (mut a, mut a_last) = (root.clone(), Num::one());
         let mut digit = root.clone();
@@ -163,7 +160,6 @@ impl<'a> Search<'a> {
         (factor != *self.n && !factor.is_one()).then_some(factor)
     }
 
-    /// Depends on every relation.
     pub fn digest(&self) -> u64 {
         let all = self.relations.iter().chain(self.partial.values());
         all.fold(self.steps, |sum, relation| {

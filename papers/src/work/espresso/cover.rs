@@ -91,7 +91,7 @@ impl Space {
         merged
     }
 
-    /// The most used both ways, else one way; and which.
+    /// The input that most cubes use both ways, else one way; whether both.
     fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
         let mut best = None;
         for input in 0..self.inputs {

@@ -38,7 +38,7 @@ impl Cube {
         Self(self.0.iter().zip(&by.0).zip(&full.0).map(|((a, by), full)| (a | !by) & full).collect())
     }
 
-    /// In a point.
+    /// Whether they have a point in common.
     pub fn meets(&self, other: &Self) -> bool {
         let (outputs, inputs) = self.0.split_last().unwrap_or((&0, &[]));
         let inputs_meet = inputs.iter().zip(&other.0).all(|(a, b)| {

@@ -14,7 +14,6 @@ pub const QUEUE: usize = 1024;
 /// Requests, over which the live data swing.
 const DAY: u64 = 50_000;
 const BURST_PERIOD: u64 = 1024;
-/// At a time.
 const SESSIONS: u32 = 4096;
 /// Half of the keys fit.
 const KEYS_PER_MB: u32 = 1400;
@@ -94,7 +93,7 @@ impl Worker {
         let found = self.cached(&mut rng);
         let work = self.buffers(&mut rng);
         let answer = answer(&mut rng, number);
-        // Each worker has some.
+        // By its count, so that each worker has bursts.
         let burst = if (number / self.workers) % BURST_PERIOD == BURST_PERIOD - 1 { burst(&mut rng) } else { 0 };
         self.add([headers, session, found, work, answer, burst].into_iter().fold(number, |sum, x| mix(sum ^ x)));
     }
@@ -133,7 +132,6 @@ impl Worker {
         mix(visits) ^ digest(session.user.as_bytes())
     }
 
-    /// Some change size.
     fn cached(&mut self, rng: &mut Rng) -> u64 {
         let key = u64::from(rng.skewed(self.keys));
         let len = rng.size();
@@ -163,7 +161,7 @@ impl Worker {
         found.unwrap_or(len as u64)
     }
 
-    /// Freed in another order.
+    /// The next worker frees some.
     fn buffers(&mut self, rng: &mut Rng) -> u64 {
         let mut buffers: Vec<Vec<u8>> = (0..3 + rng.below(6)).map(|_| filled(rng.size(), rng.next())).collect();
         let mut sum = 0u64;
@@ -212,7 +210,6 @@ fn filled(len: usize, with: u64) -> Vec<u8> {
     buffer
 }
 
-/// Of the length and a byte of each cache line.
 fn digest(bytes: &[u8]) -> u64 {
     let sum = bytes.iter().step_by(64).chain(bytes.last()).fold(bytes.len() as u64, |sum, byte| {
         sum.rotate_left(5).wrapping_add(u64::from(*byte)).wrapping_mul(0x2545_f491_4f6c_dd1d)
