@@ -18,7 +18,6 @@ use crate::work::Load;
 use profile::Profile;
 use schedule::Schedule;
 
-/// On another thread.
 pub const REMOTE_PERCENT: u32 = 10;
 pub const HEAP_BYTES: u64 = 64 << 20;
 pub const EVENTS: u64 = 6_000_000;

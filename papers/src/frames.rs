@@ -2,8 +2,6 @@
 //!
 //! [`Design::with`] compiles a [`Job`] for each, so that only calls to [`authors`] are indirect.
 //! Free frames are linked in an array of [`place::Place`]s: 128 GiB need no memory.
-//!
-//! **From.** LLFree (ATC 2023) §5.4 for the lists, §2 for the buddy allocator.
 
 pub mod aging;
 pub mod authors;

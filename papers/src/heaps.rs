@@ -16,11 +16,10 @@ pub use task::{Figures, Kind, Load, Mode, Task};
 
 use craton_kv::Store;
 
-/// [`Heap::why`] has the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
-/// As a [`Store`] it serves the tree, and batches.
+/// As a [`Store`] it serves the tree, whose slot has 8 bytes, and batches.
 pub trait Heap: Store + Sized {
     /// A slot holds the place of an object.
     const SLOT_BYTES: u64;

@@ -1,5 +1,4 @@
-//! The papers' [`experiment`]s (`craton lab`), what they compare, and the programs that they run,
-//! each a module here and a program in `src/bin`.
+//! The papers' [`experiment`]s (`craton lab`), what they compare, and the programs that they run.
 //!
 //! This crate does not link `craton-malloc`, whose hooks would run in measured programs.
 

@@ -1,5 +1,5 @@
-//! Bonwick94 §5's allocators of kernel memory, without locks: [`PowerOfTwo`] of 4.4BSD,
-//! [`LazyBuddy`] of SVr4, [`FastFits`] of SunOS 4.1.3. `None`: no pages left; nothing has changed.
+//! Bonwick94 §5's allocators of kernel memory, without locks. `None`: no pages left; nothing has
+//! changed.
 //!
 //! **Unsafe.** A caller owns the memory that it frees.
 

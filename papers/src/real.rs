@@ -41,7 +41,6 @@ pub struct Real {
 }
 
 const COMMON: &str = include_str!("real/common.sh");
-/// Every Debian has them.
 const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
 /// Inputs are made without these.
 const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
@@ -120,7 +119,6 @@ fn on_path(program: &str, path: &OsStr) -> bool {
     })
 }
 
-/// Beside the running program, or above it, for cargo's tests.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
     let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);

@@ -1,5 +1,5 @@
-//! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
-//! Each measures itself: an observer would delay its page faults.
+//! Programs as other people write them. Each measures itself: an observer would delay its page
+//! faults.
 //!
 //! **Unsafe.** Reads the process's use of time.
 

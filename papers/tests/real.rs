@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Removed at the end.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -114,13 +113,11 @@ fn a_wrong_result_fails() {
     }
 }
 
-/// Records its arguments, and stays.
 const SERVER: &str = "#!/bin/sh
 echo \"${LD_PRELOAD-} ${GLIBC_TUNABLES-}\" >server.env
 exec sleep 60
 ";
 
-/// Waits for the server, records its process, and fails.
 const GENERATOR: &str = "#!/bin/sh
 [ -z \"${LD_PRELOAD-}${GLIBC_TUNABLES-}\" ] || exit 3
 while [ \"$1\" != --server ]; do shift; done

@@ -10,7 +10,6 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 
 /// Objects that are ready to be used.
 pub(super) trait Source {
-    /// Allocates one and uses it.
     fn alloc(&mut self) -> Option<*mut u8>;
 
     /// # Safety
@@ -36,7 +35,7 @@ impl<M: Memory> Source for Plain<M> {
         if object.is_null() {
             return None;
         }
-        // SAFETY: ours.
+        // SAFETY: a word at least, and ours.
         unsafe { object.cast::<u64>().write_volatile(1) };
         Some(object)
     }
@@ -114,7 +113,7 @@ impl Source for Constructed {
         if object.is_null() {
             return None;
         }
-        // SAFETY: as large as the type.
+        // SAFETY: ours, and as large as the type.
         unsafe {
             if !(self.0.construct)(object) {
                 System::free(object);

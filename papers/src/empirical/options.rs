@@ -72,7 +72,6 @@ fn name_of(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
 
-/// Whether `arguments` behind the workload's name are for [`parse`].
 pub fn wanted(arguments: &[String]) -> bool {
     let own = |name| OWN.contains(&name) || SIMULATED_ONLY.contains(&name);
     arguments.iter().any(|argument| own(name_of(argument)) || argument == "--help" || argument == "-h")

@@ -44,7 +44,6 @@ impl Ask<'_> {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// `why` describes the experiment.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {

@@ -126,7 +126,6 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// Craton's by each other design's.
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
@@ -149,7 +148,6 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// With a note on the paper's figures.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
@@ -169,7 +167,6 @@ pub fn done(sheet: &Sheet) -> Vec<Of> {
     FIGURES.into_iter().filter(done).collect()
 }
 
-/// A line for each allocator.
 pub fn picture(
     sheet: &mut Sheet,
     (of, what): Of,

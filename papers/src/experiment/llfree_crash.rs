@@ -1,7 +1,5 @@
 //! `llfree-crash`: frames lost when processes with a persistent zone are killed (LLFree §5.7). The
 //! file under `TMPDIR` survives the process but not the system; caches count as persistent.
-//!
-//! Half of the zone is allocated to no thread, in blocks of all orders; threads use an eighth.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings};

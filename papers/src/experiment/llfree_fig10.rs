@@ -32,7 +32,6 @@ const PLAYERS: [Player; 9] = [
     ("llfree32-told", Design::Authors(32, Classes::Movable), true),
 ];
 
-/// By the cost at first.
 const PAPER: &str = "\
 the paper's figures, 125 GiB, after turns 0, 10, 50, 100
 LLFree: cost 100, 35.1, 5.0, 4.3 %; recovered 0, 0, 15.2, 46.6 %

@@ -1,5 +1,4 @@
-//! `llfree-fig5`: the cost of a get and a put of each order (LLFree figure 5, there DRAM and
-//! Optane).
+//! `llfree-fig5`: the cost of a get and a put of each order (LLFree figure 5).
 
 use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
 use super::sheet::Sheet;

@@ -1,5 +1,4 @@
-//! `llfree-fig7`: the cost of a get and a put with more threads (LLFree figure 7). Its persistent
-//! memory was DAX-mapped, with persistent caches: `craton-file` maps a file under `TMPDIR` instead.
+//! `llfree-fig7`: the cost of a get and a put with more threads (LLFree figure 7).
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};

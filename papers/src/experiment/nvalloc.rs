@@ -1,8 +1,5 @@
-//! Common parts of the experiments of NVAlloc's figures: cells of loads, heaps and modes
-//! (docs/experiments.md).
-//!
-//! Each run is a new process on a new file. A heap that is not installed has no cells and a line
-//! below the table.
+//! Common parts of the experiments of NVAlloc's figures (docs/experiments.md): cells of loads,
+//! heaps and modes. A heap that is not installed has no cells and a line below the table.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, pairs, table};
 use super::{Ask, Findings};
@@ -146,7 +143,6 @@ pub fn measure(ask: &Ask<'_>, cells: Vec<Cell>, rounds: usize) -> Result<Vec<Row
     measure_by(ask, cells, rounds, |cell, folder| heaps.once(cell, folder))
 }
 
-/// Medians, and the least and the most of the time.
 fn row(cell: &Cell, found: &[Result<Row, String>]) -> Option<Row> {
     let first = found.iter().flatten().next();
     let wrong = found.iter().find_map(|round| round.as_ref().err());

@@ -1,5 +1,4 @@
-//! `nvalloc-fig10`: small objects on heaps that collect after a crash (NVAlloc §6.2, beside Makalu
-//! and Ralloc, which are in no package).
+//! `nvalloc-fig10`: small objects on heaps that collect after a crash (NVAlloc §6.2).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::nvalloc_fig9::LOADS;

@@ -1,5 +1,4 @@
-//! `nvalloc-fig14`: a persistent tree on the heaps (NVAlloc §6.3, with 50 million pairs; here
-//! 200,000).
+//! `nvalloc-fig14`: a persistent tree on the heaps (NVAlloc §6.3).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::{Ask, Findings};

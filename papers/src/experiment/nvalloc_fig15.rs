@@ -1,5 +1,4 @@
-//! `nvalloc-fig15`: space and speed when the sizes of objects change (NVAlloc §6.4, with 1 GB of
-//! live data; here 64 MiB).
+//! `nvalloc-fig15`: space and speed when the sizes of objects change (NVAlloc §6.4).
 
 use super::nvalloc::{Cell, FULL_ROUNDS, SPEED, check, grid, measure, missing, ratios};
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, groups, pairs, table};
@@ -14,7 +13,6 @@ others on a machine as this one, W1 to W4: Makalu 2.20, 2.06, 2.06, 2.19; PMDK 2
 2.50, 2.94, without morphing 3.56, 3.00, 3.09, 2.94
 ";
 
-/// Without morphing.
 pub const STATIC: &str = ", static";
 
 const COLUMNS: [Column; 8] = [

@@ -1,5 +1,5 @@
 //! `nvalloc-fig18`: time to find a list again whose process ended without closing the heap (NVAlloc
-//! §6.6: 10 million nodes of 64 to 128 bytes). Each run opens a copy of the file.
+//! §6.6).
 
 use super::nvalloc::{Cell, FULL_ROUNDS, Heaps, QUICK_PERCENT, check, measure_by, missing, ratios};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, distinct, groups, table};

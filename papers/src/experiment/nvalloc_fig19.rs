@@ -1,4 +1,4 @@
-//! `nvalloc-fig19`: stripes where caches persist (NVAlloc §6.7, with 4 threads).
+//! `nvalloc-fig19`: stripes where caches persist (NVAlloc §6.7).
 
 use super::nvalloc::{SPEED, check};
 use super::nvalloc_fig16::{draw, sweep};

@@ -1,5 +1,4 @@
-//! `nvalloc-fig1b`: memory of allocators when the sizes of objects change (NVAlloc §3.2, Table 1),
-//! without the benchmark's list of objects. Slabs of one size class cannot serve another.
+//! `nvalloc-fig1b`: memory of allocators when the sizes of objects change (NVAlloc §3.2, Table 1).
 
 use super::ask::workload;
 use super::series::{self, Result};

@@ -1,5 +1,4 @@
-//! `nvalloc-fig2`: where the first thousand flushes of metadata go (NVAlloc §3.3), in DBMStest,
-//! without those of slots.
+//! `nvalloc-fig2`: where the first thousand flushes of metadata go (NVAlloc §3.3).
 
 use super::nvalloc::{Cell, QUICK_PERCENT, check, measure, missing};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, distinct, table};

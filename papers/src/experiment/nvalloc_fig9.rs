@@ -1,5 +1,4 @@
-//! `nvalloc-fig9`: small objects on heaps that lose none in a crash (NVAlloc §6.2, on Optane with 1
-//! to 64 threads).
+//! `nvalloc-fig9`: small objects on heaps that lose none in a crash (NVAlloc §6.2).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::{Ask, Findings};

@@ -48,7 +48,6 @@ pub fn status(runs: &[Run], allocator: &str) -> String {
     first.map_or("-".to_owned(), |run| run.status.to_string())
 }
 
-/// Those that serve, and failed runs of the others.
 pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
     let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };
     let measured = measure::measure(&Plan { progress: &|now| (ask.progress)("proof", now), ..plan });

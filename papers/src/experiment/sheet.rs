@@ -80,7 +80,6 @@ pub enum Show {
     By(fn(&Row) -> String),
 }
 
-/// Heading, field, format.
 pub type Column = (&'static str, &'static str, Show);
 
 fn cell(row: &Row, field: &str, show: Show) -> String {
@@ -168,13 +167,11 @@ pub fn lines<'a>(
     distinct(rows.clone(), &name).into_iter().map(line).collect()
 }
 
-/// A line of each field over `x`.
 pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &[(&str, &str)]) -> Vec<Line> {
     let line = |(name, y): &(&str, &str)| lines(rows.clone(), |_| (*name).to_owned(), |row| (row.num(x), row.num(y)));
     y.iter().flat_map(line).collect()
 }
 
-/// A bar for each of `series`.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -222,7 +219,6 @@ impl Sheet {
         &self.document.rows
     }
 
-    /// Returns them as text, one a line.
     pub fn ratios(&mut self, of: impl FnOnce(&[Row]) -> Map, digits: usize) -> String {
         self.document.ratios = of(self.rows());
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()

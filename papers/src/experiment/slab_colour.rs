@@ -1,5 +1,5 @@
 //! `slab-colour`: the benefit of slabs whose objects begin at different offsets (Bonwick94 §4.1,
-//! §4.3). Beyond the first cache the kernel's choice of pages decides the times.
+//! §4.3).
 //!
 //! **Unsafe.** Uses raw memory.
 

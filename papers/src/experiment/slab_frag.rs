@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 const REACH: f64 = 0.10;
 /// Craton's come first.
 const CRATONS: usize = 6;
-/// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\
@@ -102,7 +101,6 @@ const LOADS: [(Load, &str); 3] = [
     (Load::Between, "files come into memory between buffers of short lives"),
 ];
 
-/// By load, and whether free pages are returned.
 fn loads(kinds: &[Kind], seeds: u64) -> Result<String, String> {
     let mut text = "16 MB by load; fast-fits gives whole free pages back at once, fast-fits-keeps none\n".to_owned();
     for (load, what) in LOADS {

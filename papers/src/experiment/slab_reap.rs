@@ -1,5 +1,5 @@
 //! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one
-//! (Bonwick94 §3.4, which found little sensitivity to the interval).
+//! (Bonwick94 §3.4).
 //!
 //! **Unsafe.** Moves raw objects and magazines.
 

@@ -1,6 +1,5 @@
 //! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays (TEMERAIRE
-//! Figure 10, there a program that learns; §4.3). The first fall is released; later teeth need no
-//! call.
+//! Figure 10, §4.3).
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};
@@ -53,7 +52,6 @@ fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;
     }
-    // Rises over nine tenths of the tooth.
     let part = (now_ns % TOOTH_NS * 10 / 9).min(TOOTH_NS);
     LOW_PERCENT + (100 - LOW_PERCENT) * part / TOOTH_NS
 }
@@ -90,7 +88,6 @@ fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
 }
 
 fn show(rows: &[Row]) -> String {
-    // Demand is at its top.
     let end_of = |second: u64| at(rows, second as f64 - 0.01);
     let calls = |second| end_of(second).map_or(0, |row| row.int("system_calls"));
     let second = |s| Some(with(end_of(s)?.clone(), &json!({ "second": s, "calls": calls(s) - calls(s - 1) }), "ok"));

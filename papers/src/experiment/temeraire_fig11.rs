@@ -78,7 +78,6 @@ fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))
 }
 
-/// A row for each second.
 fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
     // A larger heap means longer lives; faster time restores the profile's.

@@ -1,5 +1,5 @@
 //! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions
-//! (TEMERAIRE Figure 12, §4.5). Two births to a death; without regions, each span leaves slack.
+//! (TEMERAIRE Figure 12, §4.5).
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, part, runs, table};
 use super::world::World;

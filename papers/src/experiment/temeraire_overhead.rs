@@ -1,7 +1,5 @@
-//! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
-//!
-//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Slabs'
-//! waste has a separate column.
+//! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state (TEMERAIRE §6.1;
+//! 10.6 % of its fleet). Slabs' waste has a separate column.
 
 use super::courses;
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table};

@@ -1,7 +1,7 @@
 //! Huge frames under random frees and allocations (LLFree §5.6).
 //!
-//! [`State`] counts by blocks, not by the allocator's counters: the wholly free huge frames, and
-//! the copies of 4 KiB that would free as many as possible, all frames in as many of the emptiest.
+//! [`State`] counts by blocks, not by the allocator's counters. The cost is that of all frames in
+//! as many of the emptiest huge frames as could be free.
 //!
 //! *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each turn. *Mixed*:
 //! orders 0 to 4, half as many of each as of the one below; a turn replaces a hundredth of

@@ -125,7 +125,7 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// While `goes_on`. Error: the zone was left otherwise, or is wrong.
+/// While `goes_on`. Error: a wrong zone.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

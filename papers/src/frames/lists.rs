@@ -3,8 +3,8 @@
 //!
 //! [`Locked`]: one head under a lock ("Windows, Darwin"). [`Cas`]: Treiber's lock-free stack
 //! (1986). Its head is block 32 · tag 32; each change increments the tag against ABA: 2^32 changes
-//! during one operation could go unseen. [`Local`]: one for each processor, used by one thread at a
-//! time, unchecked ("ideal case").
+//! during one operation could go unseen. [`Local`]: a list for each processor, used by one thread
+//! at a time, unchecked ("ideal case").
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};

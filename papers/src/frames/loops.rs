@@ -10,7 +10,6 @@ use super::{Frames, Job, request};
 use craton_lab::rng::Rng;
 use std::time::Duration;
 
-/// Of each thread in bulk and random.
 const LEAST_OPERATIONS: usize = 1 << 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

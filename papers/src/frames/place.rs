@@ -70,7 +70,6 @@ impl Chain {
         self.previous_of(places, next).store(previous, Relaxed);
     }
 
-    /// Of `NONE`: the first.
     fn next_of<'a>(&'a self, places: &'a [Place], frame: u32) -> &'a AtomicU32 {
         if frame == NONE { &self.first } else { &places[frame as usize].next }
     }

@@ -26,7 +26,6 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));

@@ -1,5 +1,4 @@
-//! A buddy system that delays merging, as in SVr4 (Lee and Barkley, "A Watermark-based Lazy Buddy
-//! System", USENIX Summer 1989).
+//! A buddy system that delays merging, as in SVr4 (Lee and Barkley, USENIX Summer 1989).
 //!
 //! A freed block stays *locally free* while its size is in demand; else it is *globally free* and
 //! merges with its buddy. A size's slack is its blocks in use minus those locally free:

@@ -1,6 +1,5 @@
-//! Power-of-two segregated storage (McKusick and Karels, "Design of a General Purpose Memory
-//! Allocator for the 4.3BSD UNIX Kernel", USENIX Summer 1988). More than two pages are returned
-//! when freed; smaller memory never is.
+//! Power-of-two segregated storage, as in 4.4BSD (McKusick and Karels, USENIX Summer 1988). More
+//! than two pages are returned when freed; smaller memory never is.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 

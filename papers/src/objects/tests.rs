@@ -2,7 +2,6 @@ use super::*;
 use craton_base::PAGE_SIZE;
 use craton_lab::rng::Rng;
 
-/// Random lengths, with checks for overlaps.
 fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize, keeps: usize) {
     for seed in 0..6 {
         let mut store = make(Arena::new(600));

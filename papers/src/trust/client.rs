@@ -165,7 +165,6 @@ impl Object {
         }
     }
 
-    /// If realloc is refused, the object as it was.
     fn resize(mut self, bytes: usize, rng: &mut Rng) -> Self {
         self.check(self.bytes, "before realloc");
         // Both exist while realloc copies.

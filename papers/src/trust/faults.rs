@@ -1,7 +1,6 @@
-//! Programs whose allocator is refused by the kernel: the n-th system call of a kind fails.
-//!
-//! A seccomp filter asks a supervisor about each of the [`CALLS`], in all processes of a command.
-//! The supervisor counts those of the allocator's library, and fails the chosen one.
+//! Programs whose allocator is refused by the kernel: a seccomp filter asks a supervisor about each
+//! of the [`CALLS`], in all processes of a command, and the supervisor fails the n-th of a kind
+//! that the allocator's library makes.
 //!
 //! A call is the library's if it is made there, or in a function of the C library that it called:
 //! the word at the stack pointer is then an address in the library. For a new thread, such an

@@ -134,7 +134,6 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// The last place is overwritten when all are taken.
     pub fn sample(&mut self) -> Sample {
         let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
         let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };

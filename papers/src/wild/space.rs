@@ -26,9 +26,9 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     figures
 }
 
-/// `stress-ng --malloc`'s defaults. A free slot gets an object of up to `most` bytes, with the
-/// first word written. A used one is freed, as in version 0.15, or half of them reallocated, as in
-/// later ones; one time of eight, `malloc_trim`.
+/// `stress-ng --malloc`'s defaults: a free slot gets an object of up to `most` bytes; a used one is
+/// freed, as in version 0.15, or half of them reallocated, as in later ones; one time of eight,
+/// `malloc_trim`.
 pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
     let mut figures = Figures::start();
@@ -236,8 +236,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
 
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair, in a new process: 12 MB of the first, 90 % freed at random, as much of the
-/// second.
+/// For each pair, in a new process: 12 MB of the first, 90 % freed, as much of the second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;

@@ -16,7 +16,6 @@ const STEPS: u64 = 19_000_000;
 const SLOTS: u32 = 1 << 18;
 /// Of the rule of four fifths, each within the fifth chosen before.
 const LEVELS: u32 = 6;
-/// Of a size.
 const LARGEST: u32 = 10;
 
 fn steps(rng: &mut Rng, count: u64) -> u64 {

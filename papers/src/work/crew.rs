@@ -17,7 +17,6 @@ pub fn crew<P: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> u64
     each(parts, work).into_iter().fold(0, u64::wrapping_add)
 }
 
-/// Number, receiver, and the next thread's sender.
 pub fn ring<T>(count: usize, capacity: usize) -> impl Iterator<Item = (u64, Receiver<T>, Sender<T>)> {
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| bounded(capacity)).unzip();
     senders.rotate_left(1);

@@ -31,7 +31,6 @@ const BLOCKS: u64 = 850_000;
 enum Order {
     First,
     Last,
-    /// Leaves gaps.
     EvenThenOdd,
 }
 

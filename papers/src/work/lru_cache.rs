@@ -47,7 +47,6 @@ impl Cache {
         Self { values: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), budget, bytes: 0, sum: 0 }
     }
 
-    /// A missing value gets this size.
     fn look_up(&mut self, key: u64, size: usize) {
         if let Some(ends) = self.values.get(&key).map(Filled::ends) {
             return self.add(ends);

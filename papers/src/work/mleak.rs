@@ -18,7 +18,6 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const THREADS: u64 = 5000;
-/// Of a thread, and those that stay.
 const OBJECTS: usize = 400;
 const LEFT: usize = 20;
 

@@ -23,7 +23,6 @@ pub fn run(load: &Load) -> u64 {
 
 const OBJECTS: u64 = 17_000_000;
 const ROUNDS: u64 = 20;
-/// Each with some objects.
 const PLACES: u32 = 500;
 const SWAPPED: usize = 32;
 

@@ -54,7 +54,6 @@ fn run(load: &Load, kind: &Kind) -> u64 {
     })
 }
 
-/// Three of four up to 128 B, others to 1.5 KiB.
 fn small(rng: &mut Rng) -> usize {
     let most = if rng.one_in(4) { 1536 } else { 128 };
     rng.below(most) as usize + 1

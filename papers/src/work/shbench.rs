@@ -73,7 +73,6 @@ fn all(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// 1 to 1000 B, small ones more often.
 fn size(rng: &mut Rng) -> usize {
     rng.skewed(1000) as usize + 1
 }

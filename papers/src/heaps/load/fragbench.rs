@@ -10,9 +10,7 @@ use std::time::Instant;
 pub const UNIT: u64 = 64 << 20;
 /// Of a unit, for Before and After each.
 const HALVES: u64 = 5;
-/// Between readings of the clock and the space.
 const LOOK: u64 = 1024;
-/// Between calls of `maintain`.
 const MAINTAIN_MS: u64 = 50;
 
 pub fn run<H: Heap>(task: &Task, heap: &H, row: usize) -> Result<Figures, Refused> {

@@ -8,7 +8,6 @@ const THREADS: u64 = 2000;
 const SIZES: [u64; 2] = [64, 200];
 const LARGE: u64 = 512 << 10;
 
-/// Each allocates two small objects, and frees them.
 pub fn short_threads<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     let slots = Slots::new(heap, 0, SIZES.len() as u64)?;
     grown(task, || {

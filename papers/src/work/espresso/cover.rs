@@ -91,7 +91,7 @@ impl Space {
         merged
     }
 
-    /// The input that most cubes use both ways, else one way; whether both.
+    /// And whether cubes use it both ways.
     fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
         let mut best = None;
         for input in 0..self.inputs {
