@@ -48,7 +48,6 @@ pub trait Heap {
     fn check(&self) -> Result<(), String>;
 }
 
-/// By size.
 impl<S: Store> Heap for S {
     #[inline]
     fn get(&mut self, _: usize, bytes: usize) -> Option<*mut u8> {

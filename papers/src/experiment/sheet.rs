@@ -110,12 +110,10 @@ pub fn percent(part: f64, digits: usize) -> String {
     format!("{:.digits$} %", part * 100.0)
 }
 
-/// 0 of nothing.
 pub fn part(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// 0 of nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }

@@ -67,7 +67,6 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(&loops, &figures, &results))
 }
 
-/// After as many uncounted ones.
 fn case(program: &OsString, name: &str, turns: u64, prove: bool) -> Case {
     let numbers = [("--size", SIZE_BYTES), ("--count", turns), ("--repetitions", 1)];
     let options = numbers.iter().flat_map(|(option, value)| [OsString::from(option), value.to_string().into()]);

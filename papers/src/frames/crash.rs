@@ -26,7 +26,7 @@ type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 /// *The keeper*'s part of all frames; at first it has more.
 const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
-/// Threads together hold 1/`SHARE` of the frames.
+/// Threads together hold at most 1/`SHARE` of the frames.
 const SHARE: usize = 4;
 const STEPS: usize = 1 << 10;
 

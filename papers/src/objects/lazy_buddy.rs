@@ -6,7 +6,7 @@
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: the block and a locally free one become globally free.
 //!
-//! Lists have locally free blocks first. SVr4 has two pools, ours is one.
+//! Lists have locally free blocks first. Ours has one pool, SVr4 two.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 

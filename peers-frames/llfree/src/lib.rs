@@ -75,7 +75,7 @@ pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> 
     }
 }
 
-/// Null if refused. The handle lies at the beginning of the memory.
+/// Null if refused.
 ///
 /// # Safety
 /// The memory has [`llfree_needed`] zeroed bytes for the same numbers, is aligned to 64 bytes, and

@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between tries to connect.
 const PERIOD: Duration = Duration::from_micros(200);
 const CLIENTS: &str = "50";
 const VALUE_BYTES: &str = "64";
