@@ -1,8 +1,4 @@
-//! The page heap over simulated memory, driven by typed instructions, with the machine's hugepages
-//! or tiny ones; the floor refuses some calls.
-//!
-//! **Failure.** A broken invariant, or a difference to the naive model, panics: libFuzzer keeps the
-//! input.
+//! The page heap over simulated memory, driven by typed instructions; the floor refuses some calls.
 #![no_main]
 
 #[path = "../../crates/pages/tests/all/common/mod.rs"]

@@ -1,11 +1,5 @@
-//! The cost of an object: memory alone, and constructed objects, cached and not.
-//!
-//! **What.** The allocator of a [`Request`] is the process's `malloc`, object caches of a preloaded
-//! `libcraton.so`, or, without locks, slabs or [`crate::objects`].
-//!
-//! **From.** Bonwick94 §2 and the two tables of §5.1.
-//!
-//! **Units.** Nanoseconds for one object with its loop: median and minimum.
+//! The cost of an object: memory alone, and constructed objects, cached and not (Bonwick94 §2,
+//! §5.1).
 //!
 //! **Unsafe.** Uses raw memory.
 
@@ -112,7 +106,6 @@ pub struct Measurement {
     pub malloc_from: String,
 }
 
-/// Error: no such allocator, it refused, or does not serve such objects.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
         What::Bytes(bytes) => bytes,

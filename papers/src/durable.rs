@@ -1,12 +1,6 @@
-//! Stores of pages on a disk that make changes durable at once, all or none.
-//!
-//! **What.** A [`Durable`] has [`RECORDS`] records of [`BYTES`] bytes, each of them a page of its
-//! file. [`Durable::change`] stores some, and after [`Durable::commit`] a power failure loses none
-//! of them. There are Craton's sync, SQLite, LMDB, and two flushes of the same bytes, which log and
-//! data need at least when no one is to see half of a change.
-//!
-//! **Failure.** A library that is not here: a sentence that names its package. A call that fails:
-//! its words.
+//! Stores of pages on a disk that make changes durable at once, all or none: Craton's sync, SQLite,
+//! LMDB, and two flushes of the same bytes, the least that a log and data need. After
+//! [`Durable::commit`] a power failure loses no change.
 
 mod lmdb;
 mod sqlite;
@@ -20,7 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// As disks and the kernel have them.
 const PAGE_BYTES: u64 = 4096;
 /// 64 MiB.
 pub const RECORDS: u32 = 16_384;
@@ -30,13 +23,12 @@ pub const BYTES: usize = 4000;
 pub type Record = [u8; BYTES];
 
 pub trait Durable {
-    /// Sets these records, each once.
+    /// Each record once.
     fn change(&mut self, records: &[u32], value: &Record) -> Result<(), String>;
 
-    /// Makes the changes durable, all or none.
     fn commit(&mut self) -> Result<(), String>;
 
-    /// Work that may wait until after a commit, and runs beside the next one in a server.
+    /// May wait; a server runs it beside the next commit.
     fn tidy(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -47,10 +39,9 @@ pub const FLUSHES: &str = "two-fsyncs";
 pub const LMDB: &str = "lmdb";
 pub const SQLITE: &str = "sqlite";
 
-/// All, in the order in which they take turns.
 pub const NAMES: [&str; 4] = [CRATON, FLUSHES, LMDB, SQLITE];
 
-/// Makes one in a folder, with all records zero.
+/// All records are zero.
 pub fn make(name: &str, folder: &Path) -> Result<Box<dyn Durable>, String> {
     let mut made: Box<dyn Durable> = match name {
         CRATON => Box::new(Craton::new(&folder.join("heap"))?),
@@ -71,7 +62,6 @@ fn c_path(path: &Path) -> Result<CString, String> {
     CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())
 }
 
-/// The file of a heap on a disk.
 struct Craton(DiskFile);
 
 impl Craton {
@@ -102,7 +92,7 @@ impl Durable for Craton {
     }
 }
 
-/// Two files, each of which gets the bytes one after the other, and is flushed.
+/// Each gets the bytes, and is flushed.
 struct Flushes {
     files: [File; 2],
     bytes: Vec<u8>,

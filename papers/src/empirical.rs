@@ -1,11 +1,6 @@
-//! The empirical driver: births and deaths of objects after a distribution of sizes.
-//!
-//! **What.** [`process`] turns a [`profile`] into events while the heap's size follows a
-//! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap in simulated memory;
-//! [`spans`] makes a profile of page-heap requests.
-//!
-//! **From.** TEMERAIRE §6.1: each object of a size is equally likely to die next, and successive
-//! sizes are independent: hard on an allocator. We add threads, and deaths on another thread.
+//! The empirical driver (docs/empirical.md): [`process`] turns a [`profile`] into events, [`real`]
+//! plays them through malloc, [`sim`] on the page heap in simulated memory; [`spans`] makes a
+//! profile of page-heap requests.
 
 mod alias;
 mod object;
@@ -23,11 +18,8 @@ use crate::work::Load;
 use profile::Profile;
 use schedule::Schedule;
 
-/// Deaths on another thread.
 pub const REMOTE_PERCENT: u32 = 10;
-/// Live, by default.
 pub const HEAP_BYTES: u64 = 64 << 20;
-/// Of the full load.
 pub const EVENTS: u64 = 6_000_000;
 
 pub const NAME: &str = "empirical";

@@ -1,12 +1,5 @@
-//! The experiments of `craton lab`.
-//!
-//! **What.** The quick form, under twenty seconds, shows that an [`Experiment`] works; only the
-//! full form's figures count.
-//!
-//! **Failure.** An allocator's failure is a row with its status; no row at all is an error. A
-//! stopped experiment yields its findings so far.
-//!
-//! **Not here.** Figures of future layers: `docs/experiments.md` lists all with their state.
+//! The experiments of `craton lab` (docs/experiments.md). An allocator's failure is a row with its
+//! status; no row at all is an error. A stopped experiment yields its findings so far.
 
 mod ask;
 mod courses;
@@ -75,13 +68,11 @@ pub use ask::Ask;
 pub struct Experiment {
     pub name: &'static str,
     pub about: &'static str,
-    /// The paper's figure or table, or the question.
     pub answers: &'static str,
     pub run: fn(&Ask<'_>) -> Result<Findings, String>,
 }
 
 pub struct Findings {
-    /// Of `--json`.
     pub document: String,
     pub text: String,
     /// Name, without an ending, and SVG.

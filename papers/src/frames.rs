@@ -1,15 +1,7 @@
-//! Allocators of page frames: `craton-frames`, and other designs to compare it with.
+//! Allocators of page frames: `craton-frames`, and designs to compare it with.
 //!
-//! **What.** [`Design::with`] passes a [`Frames`] to a [`Job`], compiled for each, so that only
-//! calls to [`authors`] are indirect. Free frames are linked in an array of [`place::Place`]s: 128
-//! GiB need no memory.
-//!
-//! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
-//! the descriptions, except the authors' library.
-//!
-//! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//!
-//! **Failure.** A refused request returns nothing. Designs that can tell refuse a wrong free.
+//! [`Design::with`] compiles a [`Job`] for each, so that only calls to [`authors`] are indirect.
+//! Free frames are linked in an array of [`place::Place`]s: 128 GiB need no memory.
 
 pub mod aging;
 pub mod authors;
@@ -43,19 +35,18 @@ pub const MAX_ORDER: u32 = 10;
 pub const GIB: usize = 1 << 18;
 
 pub trait Frames: Sync {
-    /// 2^order frames, aligned to that.
+    /// Aligned to 2^order.
     fn get(&self, request: Request) -> Option<usize>;
 
-    /// False if not allocated, as far as the design can tell.
+    /// False if not allocated, where the design can tell.
     fn put(&self, frame: usize, request: Request) -> bool;
 
     fn drain(&self, processor: usize);
 
-    /// Wherever kept; no other thread may get or put.
+    /// No other thread may get or put.
     fn free_frames(&self) -> usize;
 }
 
-/// Huge frames separate from others.
 pub fn request(order: u32, processor: usize) -> Request {
     let kind = if order < HUGE_ORDER { Kind::Movable } else { Kind::Huge };
     Request { order, kind, processor }
@@ -76,11 +67,11 @@ pub trait Job {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Design {
     Craton,
-    /// Without claims, as a zone that survives crashes needs it.
+    /// Without claims, as persistent zones.
     Strict,
-    /// Without claims, with the paper's search of trees.
+    /// Also with the paper's search of trees.
     Paper,
-    /// In a file that processes share, with caches that persist.
+    /// In a file, with caches that persist.
     File,
     /// With every change written back at once.
     WrittenBack,
@@ -88,14 +79,14 @@ pub enum Design {
     Cas,
     /// A list for each processor, unprotected.
     Local,
-    /// With caches for processors.
+    /// With per-CPU caches.
     Buddy,
-    /// By its authors, with this many huge frames a tree.
+    /// Huge frames a tree.
     Authors(u32, Classes),
 }
 
 impl Design {
-    /// For the loops; of the authors' classes only the simple ones.
+    /// Of the authors' classes only the simple ones.
     pub const ALL: [Self; 11] = [
         Self::Craton,
         Self::Strict,
@@ -120,7 +111,6 @@ impl Design {
         Self::ALL.into_iter().filter(can).collect()
     }
 
-    /// Builds found here; [`authors::note`] names missing ones.
     pub fn authors() -> Vec<Self> {
         authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }
@@ -144,7 +134,6 @@ impl Design {
         }
     }
 
-    /// All frames are free. Error: the design refuses the world.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {
@@ -201,7 +190,6 @@ impl<G: Geometry, M: Media + Sync> Frames for Zone<'_, G, M> {
     }
 
     fn drain(&self, processor: usize) {
-        // The processor is one of the world's.
         let _ = Zone::drain(self, processor);
     }
 

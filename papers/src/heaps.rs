@@ -1,18 +1,5 @@
-//! Persistent heaps under the loads of NVAlloc §6.
-//!
-//! **What.** [`Heap`] is a persistent heap as loads see it: Craton's with each model, and PMDK's
-//! libpmemobj where it is installed. [`measure`] does one [`Task`] in this process: it makes a heap
-//! in a file, runs a load of [`load`], and returns the figures. `craton-heaps` prints them.
-//!
-//! **From.** NVAlloc §6.1. Objects hang on slots of persistent tables; each gets one store of 8
-//! bytes, which is not flushed.
-//!
-//! **State.** [`Mode`] says whether lines are flushed. Counts come from a medium that counts
-//! (Craton), or from a library in libpmem's place (PMDK).
-//!
-//! **Units.** Times in ns or ms as the names say; space in bytes of the file that have backing.
-//!
-//! **Failure.** A refused request ends the run, with the heap's reason.
+//! Persistent heaps under the loads of NVAlloc §6 (docs/experiments.md): [`measure`] makes a heap
+//! in a file, runs a [`Task`], and returns the figures. Space is the file's bytes with backing.
 
 mod count;
 mod craton;
@@ -29,31 +16,28 @@ pub use task::{Figures, Kind, Load, Mode, Task};
 
 use craton_kv::Store;
 
-/// [`Heap::why`] has the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
-/// As a [`Store`] it also serves the tree, and batches.
+/// As a [`Store`] it serves the tree, whose slot has 8 bytes, and batches.
 pub trait Heap: Store + Sized {
     /// A slot holds the place of an object.
     const SLOT_BYTES: u64;
 
-    /// Allocates a zeroed object for root `number`, below [`ROOTS`].
+    /// Zeroed; `number` is below [`ROOTS`].
     fn table(&self, number: u64, bytes: u64) -> Result<u64, Refused>;
 
-    /// The slot that is root `number`.
     fn root(&self, number: u64) -> u64;
 
-    /// Allocates an object and stores its place in the slot, as one step. Returns its offset.
+    /// Also stores its place in the slot, as one step; returns it.
     fn alloc(&self, slot: u64, bytes: u64) -> Result<u64, Refused>;
 
-    /// Frees the slot's object and clears the slot, as one step.
+    /// Also clears the slot, as one step.
     fn free(&self, slot: u64) -> Result<(), Refused>;
 
     /// The slot's object; 0: none.
     fn holds(&self, slot: u64) -> u64;
 
-    /// A slot of 8 bytes for the tree.
     fn tree_slot(&self) -> u64;
 
     /// The application's timer calls it.
@@ -64,7 +48,7 @@ pub trait Heap: Store + Sized {
     /// Where the heap counts.
     fn count(&self) -> Option<&dyn Count>;
 
-    /// The used part of each slab, where the heap knows it.
+    /// The used part of each, where known.
     fn slabs(&self) -> Vec<f64> {
         Vec::new()
     }
@@ -73,7 +57,6 @@ pub trait Heap: Store + Sized {
     fn why(&self) -> String;
 }
 
-/// Roots that every heap has.
 pub const ROOTS: u64 = 62;
 
 #[derive(Clone, Copy, Debug)]
@@ -83,11 +66,10 @@ pub struct Slots {
     count: u64,
 }
 
-/// Bytes between slots, where no flush of a slot may hit another slot's line.
+/// Between slots of heaps that count: no flush may hit another slot's line.
 const APART: u64 = 64;
 
 impl Slots {
-    /// Side by side; in heaps that count, a line apart.
     pub fn new<H: Heap>(heap: &H, number: u64, count: u64) -> Result<Self, Refused> {
         let stride = if heap.count().is_some() { APART } else { H::SLOT_BYTES };
         Ok(Self { at: heap.table(number, count * stride)?, stride, count })
@@ -106,7 +88,6 @@ impl Slots {
         self.count * self.stride
     }
 
-    /// Whether an offset lies in the table.
     pub fn contains(&self, at: u64) -> bool {
         (self.at..self.at + self.bytes()).contains(&at)
     }

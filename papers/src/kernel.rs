@@ -1,11 +1,7 @@
-//! A kernel's objects over four steps of load, to compare allocators of kernel memory.
+//! A kernel's objects over four steps of load (Bonwick94 §5.2), to compare allocators of kernel
+//! memory.
 //!
-//! **What.** A [`Trace`] depends only on a seed, so [`play`] gives each [`Heap`] the same requests.
-//!
-//! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
-//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these.
-//!
-//! **Units.** Bytes; virtual seconds ([`Op::Second`]).
+//! A [`Trace`] depends only on a seed. Sizes are SunOS 5's, and a distribution of drivers'.
 //!
 //! **Unsafe.** Returns raw memory to heaps.
 
@@ -34,7 +30,6 @@ pub enum Op {
 }
 
 pub trait Heap {
-    /// `None`: no memory.
     fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
 
     /// # Safety
@@ -45,16 +40,14 @@ pub trait Heap {
 
     fn consumed(&self) -> usize;
 
-    /// By parts, beyond `requested` live bytes.
+    /// Beyond `requested` live bytes.
     fn unasked(&self, _requested: usize) -> Option<Unasked> {
         None
     }
 
-    /// Error: what does not hold.
     fn check(&self) -> Result<(), String>;
 }
 
-/// By size.
 impl<S: Store> Heap for S {
     #[inline]
     fn get(&mut self, _: usize, bytes: usize) -> Option<*mut u8> {
@@ -78,7 +71,7 @@ impl<S: Store> Heap for S {
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Held {
-    /// Of live objects, as asked for.
+    /// Live, as asked for.
     pub requested: usize,
     pub consumed: usize,
     pub most: usize,
@@ -86,13 +79,12 @@ pub struct Held {
 }
 
 impl Held {
-    /// The part of consumed memory that was not requested.
     pub fn fragmentation(self) -> f64 {
         if self.consumed == 0 { 0.0 } else { 1.0 - self.requested as f64 / self.consumed as f64 }
     }
 }
 
-/// Memory after each step. Error: the object that the heap refused.
+/// After each step. Error: the refused object.
 pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<Held>, String> {
     let mut places = vec![(std::ptr::null_mut::<u8>(), 0u16); trace.places];
     let (mut steps, mut now) = (Vec::new(), Held::default());
@@ -109,7 +101,7 @@ pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<H
                 let (object, kind) = places[place as usize];
                 let bytes = kinds[usize::from(kind)].bytes;
                 now.requested -= bytes;
-                // SAFETY: the trace frees each object once, after its allocation.
+                // SAFETY: the trace frees each object once.
                 unsafe { heap.put(kind.into(), object, bytes) };
             }
             Op::Second => {

@@ -1,7 +1,5 @@
-//! `craton-papers`: the experiments; `craton lab` becomes this program.
-//!
-//! **Failure.** Files that cannot be written fail before the first run. A failed row is written
-//! like others, and the exit status is 1. After Ctrl-C the figures so far are written.
+//! `craton-papers`: the experiments; `craton lab` becomes this program. A failed row is written
+//! like others, with exit status 1. After Ctrl-C the figures so far are written.
 
 use clap::Parser;
 use craton_cli::failure::Failure;
@@ -39,7 +37,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// For documents, without the programs' paths.
+/// Without the programs' paths.
 fn command() -> Vec<OsString> {
     ["craton", "lab"].map(OsString::from).into_iter().chain(env::args_os().skip(1)).collect()
 }
@@ -92,7 +90,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         match found {
             Ok(found) => {
                 failed += found.failed;
-                // Only of allocators that took part.
+                // Only notes about allocators that took part.
                 let takes_part = |note: &&String| note.split(':').next().is_some_and(|name| found.text.contains(name));
                 let notes: String =
                     allocators.notes.iter().filter(takes_part).map(|note| format!("{note}\n")).collect();
@@ -101,12 +99,12 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 documents.push(found.document);
             }
             Err(why) => {
-                // An error that names an option is about the call.
+                // An error that begins with an option is about the call.
                 let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
                 problem = Some(failure(format!("{}: {why}", experiment.name)));
             }
         }
-        // After each experiment: a long list may be stopped.
+        // A long list may be stopped.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
             json.write(&text(&documents))?;
         }

@@ -1,13 +1,7 @@
-//! Allocators of kernel memory, for comparison with slabs.
+//! Bonwick94 §5's allocators of kernel memory, without locks. `None`: no pages left; nothing has
+//! changed.
 //!
-//! **What.** Bonwick94 §5's: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of SVr4, [`FastFits`] of SunOS
-//! 4.1.3. Pages come from an [`Arena`]. None has locks.
-//!
-//! **Units.** Bytes; pages of 8 KiB.
-//!
-//! **Failure.** `None`: no pages left; nothing has changed.
-//!
-//! **Unsafe.** A caller promises that it owns the memory that it frees.
+//! **Unsafe.** A caller owns the memory that it frees.
 
 mod arena;
 mod caches;
@@ -27,7 +21,7 @@ const LEAST: u32 = 4;
 const MOST: u32 = PAGE_SHIFT + 1;
 const SIZES: usize = (MOST - LEAST + 1) as usize;
 
-/// Among [`SIZES`]: the smallest with room.
+/// The smallest of [`SIZES`] with room.
 #[inline]
 fn size_for(bytes: usize) -> usize {
     (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
@@ -38,19 +32,18 @@ fn bytes_of(size: usize) -> usize {
     1 << (size as u32 + LEAST)
 }
 
-/// As a kernel's `kmem_alloc` and `kmem_free`: a free has the size.
+/// As `kmem_alloc` and `kmem_free`.
 pub trait Store {
-    /// 1 or more, aligned to 8 at least. `None`: the arena has no pages left.
+    /// 1 or more, aligned to 8 at least.
     fn get(&mut self, bytes: usize) -> Option<*mut u8>;
 
     /// # Safety
     /// `at` came from [`Store::get`] for this size, and is given up.
     unsafe fn put(&mut self, at: *mut u8, bytes: usize);
 
-    /// From the arena, and of tables for it.
+    /// Of the arena, and tables.
     fn consumed(&self) -> usize;
 
-    /// Error: what does not hold.
     fn check(&self) -> Result<(), String>;
 }
 

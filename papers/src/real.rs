@@ -1,11 +1,8 @@
-//! Real programs as loads: each is one command, which runs on any preloaded allocator.
+//! Real programs as loads: each is a bash script in `real/`, for any preloaded allocator.
 //!
-//! **What.** A [`Real`] is a bash script in `real/`; [`prepare`] returns the command to measure. Of
-//! a server's load only the server runs on the measured allocator, not `craton-drive` ([`drive`]).
-//!
-//! **State.** A result is compared with numbers counted when the input was made, or with the result
-//! without a preloaded allocator. A command can run any number of times, one at a time, and writes
-//! only below its directory.
+//! Of a server's load only the server runs on the measured allocator, not `craton-drive`
+//! ([`drive`]). A result is compared with numbers counted when the input was made, or with that of
+//! no preloaded allocator.
 
 pub mod drive;
 
@@ -20,7 +17,7 @@ use std::process::{Command, Stdio};
 pub enum Size {
     /// 0.1 to 0.4 s on glibc: for tests.
     Quick,
-    /// 1 to 2 s on glibc (`sort` half a second, to keep its files small).
+    /// 1 to 2 s on glibc; `sort` half a second, to keep its files small.
     Full,
 }
 
@@ -34,10 +31,9 @@ impl Size {
 }
 
 pub struct Real {
-    /// Lower case, digits and hyphens. Its files begin with it.
+    /// Lower case, digits and hyphens; its files begin with it.
     pub name: &'static str,
     pub about: &'static str,
-    /// Where the load was described.
     pub from: &'static str,
     pub programs: &'static [&'static str],
     pub package: &'static str,
@@ -45,7 +41,6 @@ pub struct Real {
 }
 
 const COMMON: &str = include_str!("real/common.sh");
-/// Every Debian has them.
 const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
 /// Inputs are made without these.
 const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
@@ -97,7 +92,6 @@ pub fn find(name: &str) -> Option<&'static Real> {
 }
 
 impl Real {
-    /// Error: one line with missing programs and packages.
     pub fn available(&self) -> Result<(), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let missing = |programs: &[&'static str]| -> Vec<&str> {
@@ -125,7 +119,6 @@ fn on_path(program: &str, path: &OsStr) -> bool {
     })
 }
 
-/// In the running program's directory, or above it: cargo's for tests, or an installation's.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
     let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
@@ -134,8 +127,7 @@ fn driver() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
 }
 
-/// Several loads may share `dir`. A full load takes up to some seconds. Error: a file that could
-/// not be written, or the failed script's output.
+/// Several loads may share `dir`.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

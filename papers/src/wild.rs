@@ -1,7 +1,5 @@
-//! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
-//!
-//! **What.** Each of [`PROGRAMS`] stands for a class. It measures itself, since an observer would
-//! delay its page faults.
+//! Programs as other people write them. Each measures itself: an observer would delay its page
+//! faults.
 //!
 //! **Unsafe.** Reads the process's use of time.
 
@@ -48,7 +46,7 @@ impl Figures {
         figures
     }
 
-    /// Whose memory is written.
+    /// Their memory is written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
         let rss = self.meter.sample().rss_bytes;
@@ -77,7 +75,7 @@ impl Figures {
         }
     }
 
-    /// After each turn of `second`: resident set by live bytes after 10 and at the end.
+    /// Resident set by live bytes after 10 turns and at the end.
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
@@ -88,7 +86,7 @@ impl Figures {
         }
     }
 
-    /// A line of JSON; samples are [seconds, resident set, on hugepages].
+    /// JSON; samples are [seconds, resident set, on hugepages].
     pub fn line(mut self, program: &str) -> String {
         self.add("peak_rss_bytes", peak_bytes() as f64);
         let samples: Vec<_> = self.meter.samples.iter().map(|s| (s.at_s, s.rss_bytes, s.huge_bytes)).collect();
@@ -101,7 +99,7 @@ impl Figures {
 }
 
 fn used() -> [f64; 2] {
-    // SAFETY: zeros are valid, and the call fills them in.
+    // SAFETY: zeros are valid.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -119,7 +117,6 @@ pub struct Program {
 
 const MIB: usize = 1 << 20;
 
-/// Threads, slots and operations in total, sizes, strides, and a thread's operations.
 const fn replaced(
     (threads, slots, operations): (usize, usize, u64),
     size: fn(&mut craton_lab::rng::Rng) -> usize,
@@ -189,7 +186,7 @@ pub fn find(name: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }
 
-/// With what it needs. Error: that is not there.
+/// Error: what it needs is missing.
 pub fn run(program: &Program, given: &Given) -> Result<Figures, String> {
     if program.name.starts_with("larson") {
         find_operators()?;

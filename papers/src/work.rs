@@ -1,12 +1,7 @@
-//! The workloads: small programs that run on any preloaded allocator.
+//! The workloads: small programs that run on any preloaded allocator, with a fixed amount of work.
 //!
-//! **What.** Each [`Workload`] follows a published description and does a fixed amount of work, so
-//! its wall time compares allocators.
-//!
-//! **State.** The result is a checksum over the data in memory, of the [`Load`] alone: a different
-//! one means overwritten memory.
-//!
-//! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
+//! The result is a checksum over the data in memory, of the [`Load`] alone. The full load takes
+//! about a second on glibc and two processors.
 
 mod alloc_test;
 pub mod arguments;
@@ -41,7 +36,7 @@ pub struct Workload {
     pub from: &'static str,
     pub threads: usize,
     pub run: fn(&Load) -> u64,
-    /// Checksums of the quick and the full standard load.
+    /// Of the quick and the full load.
     pub known: [u64; 2],
 }
 
@@ -69,7 +64,7 @@ macro_rules! workloads {
     };
 }
 
-// Name; source; threads; description; function, and checksums of the quick and the full load.
+// Name; source; threads; description; function, checksums.
 workloads! {
     "alloc-test" by "OLogN alloc-test, mimalloc-bench" on 1:
         "random slots of a large array are filled with blocks to 1 KiB and emptied again",

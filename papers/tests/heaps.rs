@@ -1,4 +1,4 @@
-//! The experiments on persistent heaps with their program, in the quick form.
+//! The experiments on persistent heaps, in the quick form.
 
 use craton_papers::experiment::{Ask, Findings, find};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn quick(name: &'static str, only: &[&str]) -> Result<Findings, String> {
     (find(name).expect("listed").run)(&ask)
 }
 
-/// The rows, all of them ok, with a picture and the paper's figures.
+/// All ok.
 fn rows(name: &'static str, only: &[&str]) -> Vec<Value> {
     let found = quick(name, only).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(found.failed, 0, "{name}: {}", found.text);
@@ -34,7 +34,7 @@ fn rows(name: &'static str, only: &[&str]) -> Vec<Value> {
     document["rows"].as_array().expect("rows").clone()
 }
 
-/// Rows of heaps that are always here: PMDK's library may not be installed.
+/// PMDK's library may not be installed.
 fn of_craton<'a>(rows: &'a [Value], mode: &str) -> Vec<&'a Value> {
     let ours = |row: &&Value| row["allocator"].as_str().is_some_and(|name| name.starts_with("craton"));
     rows.iter().filter(ours).filter(|row| row["mode"] == mode).collect()
@@ -49,7 +49,7 @@ fn each_load_has_a_speed_on_each_heap_and_in_each_mode() {
         assert!(found.iter().all(|row| row["ns_per_op"].as_f64() > Some(0.0)), "{mode}: {found:?}");
     }
     let counted = of_craton(&all, "counted");
-    // One fence, and its part of those for a whole ring.
+    // One fence, and a part of those for a ring.
     assert!(counted.iter().all(|row| row["fences_per_op"].as_f64() < Some(1.15)), "{counted:?}");
     assert!(rows("nvalloc-fig10", &["shbench"]).iter().any(|row| row["allocator"] == "craton-gc"));
     let large = rows("nvalloc-fig12", &["dbmstest"]);
@@ -77,7 +77,7 @@ fn a_list_is_found_again_whole() {
 #[test]
 fn the_other_figures_have_rows_and_pictures() {
     let counts = rows("nvalloc-fig1a", &["threadtest", "prod-con"]);
-    // Beside those of the application's slots, of which there is one a line.
+    // Slots have one a line.
     assert!(of_craton(&counts, "counted").iter().all(|row| row["reflushes"].as_f64() < Some(0.01)), "{counts:?}");
     let first = rows("nvalloc-fig2", &[]);
     assert_eq!(of_craton(&first, "counted")[0]["flushes_at"].as_array().map(Vec::len), Some(1000));

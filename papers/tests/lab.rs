@@ -21,7 +21,7 @@ fn the_list_has_one_experiment_a_line_its_name_first() {
     }
 }
 
-/// A program that links the allocator has its hooks at exit, which append a line.
+/// The allocator's hooks append a line at exit.
 #[test]
 fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let place = Place::new("hooks");
@@ -114,7 +114,6 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
     assert_eq!(said(&mut craton(["lab"])).status, 2);
 }
 
-/// By the process's count of its children's page faults.
 fn wait_for_children(pid: u32, count: usize) {
     let faults = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -178,7 +177,6 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
     let document = json(&file);
     let rows = document["rows"].as_array().unwrap();
-    // The text has a line about them.
     let grouped = !said.out.contains("not measured in control groups");
     assert_eq!(rows.len(), if grouped { 10 } else { 8 }, "{}", said.out);
     for row in rows.iter().filter(|row| row["killed"] == 0) {
@@ -194,7 +192,6 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
     }
 }
 
-/// Under each storm.
 fn client_checks(seconds: &str) {
     let client = programs().join("craton-client");
     for storm in [&["--forks"][..], &["--signals"], &["--forks", "--signals", "--threads", "16"]] {
@@ -232,7 +229,7 @@ fn a_client_that_checks_its_objects_finds_a_wrong_alignment() {
     assert!(said.err.contains("has not the alignment"), "{}", said.err);
 }
 
-/// No filter with a supervisor can be installed.
+/// Refuses filters with a supervisor.
 fn without_seccomp(command: &mut Command) -> &mut Command {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -244,7 +241,7 @@ fn without_seccomp(command: &mut Command) -> &mut Command {
     ];
     let install = move || {
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-        // SAFETY: allowed between fork and exec; the kernel reads the array.
+        // SAFETY: allowed between fork and exec.
         unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
             libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program);

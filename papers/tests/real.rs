@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Removed at the end.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -31,7 +30,7 @@ impl Drop for Dir {
     }
 }
 
-/// The lab leaves nothing of its process group alive.
+/// Nothing of its process group stays alive.
 fn run(command: &[OsString], allocator: Allocator) -> Run {
     let plan = Plan {
         prove: false,
@@ -48,7 +47,6 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
     measure(&plan).runs.remove(0)
 }
 
-/// With settings.
 fn preloaded() -> Allocator {
     let mut allocator = Allocator::preloaded("preloaded", "libc.so.6");
     allocator.env.push(("GLIBC_TUNABLES".into(), "glibc.malloc.arena_max=1".into()));
@@ -63,8 +61,7 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// With servers it succeeds only if the load generator is not preloaded, which `craton-drive`
-/// refuses.
+/// Succeeds only if `craton-drive` is not preloaded.
 fn quick_loads(part: usize) {
     let dir = Dir::new(&format!("quick-{part}"));
     for real in here().skip(part).step_by(2) {
@@ -100,7 +97,7 @@ fn a_load_generator_that_is_preloaded_refuses() {
 #[test]
 fn a_wrong_result_fails() {
     let dir = Dir::new("wrong");
-    // As if memory had changed: a wrong sum of rows, and an unexpected file.
+    // A wrong sum of rows, and an unexpected file.
     for (name, file, right, wrong) in
         [("sqlite3", "sqlite3.sql", "max(integrity_check) = 'ok'", "false"), ("sort", "sort.expected", "line", "lime")]
     {
@@ -117,13 +114,11 @@ fn a_wrong_result_fails() {
     }
 }
 
-/// For redis-server: records its arguments, and stays.
 const SERVER: &str = "#!/bin/sh
 echo \"${LD_PRELOAD-} ${GLIBC_TUNABLES-}\" >server.env
 exec sleep 60
 ";
 
-/// For the load generator: waits for the server, records its process, and fails.
 const GENERATOR: &str = "#!/bin/sh
 [ -z \"${LD_PRELOAD-}${GLIBC_TUNABLES-}\" ] || exit 3
 while [ \"$1\" != --server ]; do shift; done
@@ -148,7 +143,7 @@ fn a_server_is_preloaded_and_does_not_outlive_its_script() {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
 
-    // With nothing preloaded redis would run on jemalloc, not on the C library.
+    // With nothing preloaded redis would run on jemalloc.
     for (preloaded, seen) in [(None, "libc.so.6 \n"), (Some("libm.so.6"), "libm.so.6 glibc.malloc.arena_max=1\n")] {
         let mut script = Command::new(&command[0]);
         script.args(&command[1..]).env("PATH", &path).stderr(Stdio::null());

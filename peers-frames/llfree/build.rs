@@ -1,4 +1,4 @@
-//! No system libraries: a static program can load this without a second C library.
+//! No system libraries: a static program can load this.
 
 fn main() {
     for argument in ["-nostdlib", "-nostartfiles", "-Wl,-z,defs"] {

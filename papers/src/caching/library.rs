@@ -1,6 +1,5 @@
-//! The object caches of a preloaded library.
-//!
-//! `craton.h`, found by name: the lab does not link the library.
+//! The object caches of a preloaded library: `craton.h`, found by name, since the lab does not link
+//! the library.
 //!
 //! **Unsafe.** Calls functions that the dynamic linker found.
 
@@ -55,7 +54,7 @@ unsafe extern "C" fn construct(object: *mut c_void, of: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// `of` is a [`Type`], and the object was constructed as one.
+/// As for [`construct`], which made the object.
 unsafe extern "C" fn destroy(object: *mut c_void, of: *mut c_void) {
     // SAFETY: by the contract.
     unsafe { ((*of.cast::<Type>()).destroy)(object.cast()) }
@@ -116,7 +115,7 @@ impl Memory for Cached {
 
 impl Drop for Cached {
     fn drop(&mut self) {
-        // SAFETY: this value owns the cache, which stays while objects are in use.
+        // SAFETY: owned; the cache stays while objects are in use.
         unsafe { (self.destroy)(self.cache) };
     }
 }

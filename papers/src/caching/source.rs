@@ -10,7 +10,6 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 
 /// Objects that are ready to be used.
 pub(super) trait Source {
-    /// Allocates one and uses it.
     fn alloc(&mut self) -> Option<*mut u8>;
 
     /// # Safety
@@ -93,7 +92,7 @@ impl Slabs {
 impl Memory for Slabs {
     #[inline(always)]
     fn get(&mut self) -> *mut u8 {
-        // SAFETY: the arena is the one supplier.
+        // SAFETY: the one supplier.
         unsafe { self.slabs.alloc(&mut self.arena) }.map_or(std::ptr::null_mut(), |taken| taken.object())
     }
 

@@ -1,9 +1,5 @@
-//! Types of objects with something to construct.
-//!
-//! **From.** Bonwick94 §2.1 and the second table of §5.1, with today's means.
-//!
-//! **What.** Construction makes what stays the same between uses; a use sets the head, and restores
-//! the constructed state at its end.
+//! Types of objects with something to construct (Bonwick94 §2.1, second table of §5.1). A use sets
+//! the head, and restores the constructed state.
 //!
 //! **Unsafe.** Constructs objects in raw memory.
 
@@ -15,14 +11,14 @@ pub struct Type {
     pub name: &'static str,
     pub about: &'static str,
     pub bytes: usize,
-    /// Returns whether it succeeded.
+    /// False: refused.
     pub construct: unsafe fn(*mut u8) -> bool,
     pub destroy: unsafe fn(*mut u8),
     pub begin: unsafe fn(*mut u8),
     pub end: unsafe fn(*mut u8),
 }
 
-/// Each object begins with it; a use sets it.
+/// Each object begins with it.
 #[repr(C)]
 struct Head {
     references: u64,
@@ -35,7 +31,6 @@ struct Links {
     prev: *mut Links,
 }
 
-/// `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` zero words.
 #[repr(C)]
 struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> {
     head: Head,
@@ -52,14 +47,13 @@ fn each<T, const N: usize>(array: *mut [T; N]) -> impl Iterator<Item = *mut T> {
 }
 
 impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> Shape<M, C, L, B, W> {
-    /// Buffers have `BYTES`; returns whether it succeeded.
+    /// Buffers have `BYTES`.
     ///
     /// # Safety
     /// The memory has the size of a shape.
     unsafe fn construct<const BYTES: usize>(object: *mut u8) -> bool {
         let object = object.cast::<Self>();
-        // SAFETY: every address is within the memory. A refused buffer is null, which `free`
-        // accepts.
+        // SAFETY: within the memory. A refused buffer is null, which `free` accepts.
         unsafe {
             each(&raw mut (*object).buffers).for_each(|buffer| buffer.write(System::malloc(BYTES)));
             if each(&raw mut (*object).buffers).any(|buffer| (*buffer).is_null()) {
@@ -133,11 +127,9 @@ macro_rules! of {
 pub static TYPES: [Type; 6] = [
     of!("mutex", "a mutex", Shape<1, 0, 0, 0, 6>, 0),
     of!("condition", "a mutex, a condition variable, a list", Shape<1, 1, 1, 0, 0>, 0),
-    // As the hash chains of a directory cache or timers.
     of!("lists", "a mutex and 32 heads of lists", Shape<1, 0, 32, 0, 0>, 0),
     of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Shape<2, 4, 0, 2, 0>, 4096),
     of!("socket", "a mutex, three conditions, six queues, options", Shape<1, 3, 6, 0, 13>, 0),
-    // A stream's message: its words point into its data.
     of!("message", "a header with a block of 256 bytes", Shape<0, 0, 1, 1, 3>, 256),
 ];
 

@@ -1,6 +1,4 @@
-//! LMDB as a [`Durable`], from the library of the system.
-//!
-//! **From.** lmdb.h of version 0.9; Debian's package `liblmdb0`.
+//! LMDB as a [`Durable`] (lmdb.h of version 0.9).
 //!
 //! **Unsafe.** Calls the library's functions by their documented types.
 
@@ -50,7 +48,7 @@ impl Functions {
             let found = unsafe { library.get::<T>(format!("mdb_{name}").as_bytes()) };
             found.map(|found| *found).map_err(|_| format!("{LIBRARY} has no function mdb_{name}"))
         }
-        // SAFETY: the types are those of lmdb.h, which the library's number fixes.
+        // SAFETY: the types of lmdb.h, which the library's number fixes.
         unsafe {
             Ok(Self {
                 create: find(library, "env_create")?,
@@ -80,7 +78,7 @@ impl Functions {
 pub struct Lmdb {
     functions: Functions,
     env: *mut Env,
-    /// The running transaction, or null.
+    /// Or null.
     txn: *mut Txn,
     table: c_uint,
     _library: Library,
@@ -88,7 +86,7 @@ pub struct Lmdb {
 
 impl Lmdb {
     pub fn new(path: &Path) -> Result<Self, String> {
-        // SAFETY: the system's library and its constructors are trusted.
+        // SAFETY: the system's library is trusted.
         let library = unsafe { Library::new(LIBRARY) };
         let library = library.map_err(|_| format!("{LIBRARY} is not here; Debian's package liblmdb0 has it"))?;
         let functions = Functions::find(&library)?;
@@ -97,13 +95,13 @@ impl Lmdb {
         functions.check("environment", unsafe { (functions.create)(&raw mut env) })?;
         let mut lmdb = Self { functions, env, txn: null_mut(), table: 0, _library: library };
         let (functions, name) = (&lmdb.functions, c_path(path)?);
-        // SAFETY: an environment not yet open, and a path that ends by 0.
+        // SAFETY: an environment not yet open; the path ends by 0.
         functions.check("size", unsafe { (functions.set_mapsize)(env, MAP_BYTES) })?;
         // SAFETY: as above.
         functions.check("open", unsafe { (functions.open)(env, name.as_ptr(), NO_FOLDER, 0o600) })?;
         lmdb.begin()?;
         let (mut table, functions) = (0, &lmdb.functions);
-        // SAFETY: a running transaction; the unnamed table.
+        // SAFETY: a running transaction.
         functions.check("table", unsafe { (functions.table)(lmdb.txn, null(), INTEGER_KEYS, &raw mut table) })?;
         lmdb.table = table;
         lmdb.commit()?;
@@ -111,7 +109,7 @@ impl Lmdb {
     }
 
     fn begin(&mut self) -> Result<(), String> {
-        // SAFETY: an open environment; the library stores a transaction.
+        // SAFETY: an open environment.
         let begun = unsafe { (self.functions.begin)(self.env, null_mut(), 0, &raw mut self.txn) };
         self.functions.check("begin", begun)
     }
@@ -124,7 +122,7 @@ impl Durable for Lmdb {
             let mut key = *record;
             let mut key = Value { bytes: size_of::<u32>(), at: (&raw mut key).cast() };
             let mut value = Value { bytes: BYTES, at: value.as_ptr().cast_mut().cast() };
-            // SAFETY: a running transaction; the library copies both, and changes neither.
+            // SAFETY: a running transaction; the library copies both.
             let put = unsafe { (self.functions.put)(self.txn, self.table, &raw mut key, &raw mut value, 0) };
             self.functions.check("put", put)
         })
@@ -132,14 +130,14 @@ impl Durable for Lmdb {
 
     fn commit(&mut self) -> Result<(), String> {
         let txn = std::mem::replace(&mut self.txn, null_mut());
-        // SAFETY: a running transaction, which ends here, also with an error.
+        // SAFETY: a running transaction, which ends here.
         self.functions.check("commit", unsafe { (self.functions.commit)(txn) })
     }
 }
 
 impl Drop for Lmdb {
     fn drop(&mut self) {
-        // SAFETY: a transaction that a failure left, and then the environment, each the last time.
+        // SAFETY: transaction and environment, each the last time.
         unsafe {
             if !self.txn.is_null() {
                 (self.functions.abort)(self.txn);

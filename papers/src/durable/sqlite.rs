@@ -1,9 +1,5 @@
-//! SQLite as a [`Durable`], with its write-ahead log, from the library of the system.
-//!
-//! **What.** `journal_mode=WAL` and `synchronous=FULL`: each commit is flushed. The commit that
-//! brings the log to 1,000 pages also makes a checkpoint, as by default.
-//!
-//! **From.** sqlite.org/c3ref, sqlite.org/wal.html; Debian's package `libsqlite3-0`.
+//! SQLite as a [`Durable`] (sqlite.org/c3ref, sqlite.org/wal.html): each commit flushes the
+//! write-ahead log; the one that brings it to 1,000 pages makes a checkpoint, as by default.
 //!
 //! **Unsafe.** Calls the library's functions by their documented types.
 
@@ -42,7 +38,7 @@ impl Functions {
             let found = unsafe { library.get::<T>(format!("sqlite3_{name}").as_bytes()) };
             found.map(|found| *found).map_err(|_| format!("{LIBRARY} has no function sqlite3_{name}"))
         }
-        // SAFETY: the types are those of sqlite3.h, which the library's number fixes.
+        // SAFETY: the types of sqlite3.h, which the library's number fixes.
         unsafe {
             Ok(Self {
                 open: find(library, "open")?,
@@ -69,19 +65,19 @@ pub struct Sqlite {
 
 impl Sqlite {
     pub fn new(path: &Path) -> Result<Self, String> {
-        // SAFETY: the system's library and its constructors are trusted.
+        // SAFETY: the system's library is trusted.
         let library = unsafe { Library::new(LIBRARY) };
         let library = library.map_err(|_| format!("{LIBRARY} is not here; Debian's package libsqlite3-0 has it"))?;
         let functions = Functions::find(&library)?;
         let (mut db, name) = (null_mut(), c_path(path)?);
-        // SAFETY: a path that ends by 0; the library stores a connection, also after an error.
+        // SAFETY: the path ends by 0; the library stores a connection, also after an error.
         let opened = unsafe { (functions.open)(name.as_ptr(), &raw mut db) };
         let mut sqlite = Self { functions, db, statement: null_mut(), _library: library };
         sqlite.check("open", opened)?;
         sqlite.execute("pragma journal_mode=wal; pragma synchronous=full")?;
         sqlite.execute("create table pages (id integer primary key, bytes blob)")?;
         let (text, mut statement) = (c"insert or replace into pages values (?, ?)", null_mut());
-        // SAFETY: an open connection, and a text that ends by 0; the library stores a statement.
+        // SAFETY: the text ends by 0; the library stores a statement.
         let prepared = unsafe { (sqlite.functions.prepare)(db, text.as_ptr(), -1, &raw mut statement, null_mut()) };
         sqlite.check("prepare", prepared)?;
         sqlite.statement = statement;
@@ -92,14 +88,14 @@ impl Sqlite {
         if result == 0 || result == DONE {
             return Ok(());
         }
-        // SAFETY: an open connection, or null; the library returns a string for both.
+        // SAFETY: the library returns a string, also for null.
         let message = unsafe { CStr::from_ptr((self.functions.message)(self.db)) };
         Err(format!("SQLite, {what}: {}", message.to_string_lossy()))
     }
 
     fn execute(&self, text: &str) -> Result<(), String> {
         let text_c = CString::new(text).map_err(|e| e.to_string())?;
-        // SAFETY: an open connection, and a text that ends by 0.
+        // SAFETY: the text ends by 0.
         let done = unsafe { (self.functions.exec)(self.db, text_c.as_ptr(), None, null_mut(), null_mut()) };
         self.check(text, done)
     }
@@ -132,7 +128,7 @@ impl Durable for Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        // SAFETY: the statement, or null, and then the connection, each the last time.
+        // SAFETY: statement and connection, each the last time.
         unsafe {
             (self.functions.finalize)(self.statement);
             (self.functions.close)(self.db);

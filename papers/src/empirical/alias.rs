@@ -1,17 +1,15 @@
-//! Draws a number with given weights in constant time.
-//!
-//! **From.** Walker's alias method (1977), filled as by Vose (1991).
+//! Draws a number with given weights in constant time (Walker 1977, filled as by Vose 1991).
 
 use craton_lab::rng::Rng;
 
 /// Numbers `0..n`.
 pub(crate) struct Alias {
-    /// The part of column `i` that is `i`, in units of 2^-32, and the number that has the rest.
+    /// In units of 2^-32, the part of column `i` that is `i`, and what has the rest.
     columns: Vec<(u64, u32)>,
 }
 
 impl Alias {
-    /// Finite, not negative, at least one above 0.
+    /// One at least is above 0.
     pub fn new(weights: impl Iterator<Item = f64>) -> Self {
         let mut left: Vec<f64> = weights.collect();
         let mean = left.iter().sum::<f64>() / left.len() as f64;
@@ -32,7 +30,6 @@ impl Alias {
     pub fn draw(&self, rng: &mut Rng) -> usize {
         let product = u128::from(rng.next()) * self.columns.len() as u128;
         let column = (product >> 64) as usize;
-        // The rest of the product is random too.
         let (own, other) = self.columns[column];
         if (product as u64 >> 32) < own { column } else { other as usize }
     }

@@ -1,10 +1,5 @@
-//! An object in real memory.
-//!
-//! **What.** Written at birth at the [`places`] of its size, and read at death. Tags are unique
-//! among live objects, so overlapping objects change the sum.
-//!
-//! **Cost.** Up to 4 KiB a word in each cache line; beyond, one in each page: large objects do not
-//! dominate the time.
+//! An object in real memory, written at the [`places`] of its size and read at death. Tags are
+//! unique, so overlapping objects change the sum.
 //!
 //! **Unsafe.** Calls the allocator itself: a `Vec` holds only what was written.
 
@@ -16,17 +11,17 @@ const LINE: usize = 64;
 const SMALL_PAGE: usize = 4096;
 const WORD: usize = size_of::<u64>();
 
-/// Freed by [`Object::end`]; its size is kept elsewhere.
+/// Freed by [`Object::end`].
 pub(crate) struct Object(NonNull<u8>);
 
-// SAFETY: an object owns its memory, which any thread may free.
+// SAFETY: an object owns its memory.
 unsafe impl Send for Object {}
 
 fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 1).expect("sizes of a profile are far below the largest of a layout")
 }
 
-/// Offsets of words; the last is at the end of `size` (at least [`WORD`]), and may overlap.
+/// The last is at the end of `size`, and may overlap.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     let step = if size <= SMALL_PAGE { LINE } else { SMALL_PAGE };
     let last = size - WORD;
@@ -49,7 +44,7 @@ impl Object {
             unsafe { memory.copy_from_nonoverlapping(NonNull::from(&tag.to_le_bytes()).cast(), layout.size()) };
         } else {
             for at in places(layout.size()) {
-                // SAFETY: within the memory, as `places` says.
+                // SAFETY: `places` lie within the memory.
                 unsafe { memory.add(at).cast::<u64>().write_unaligned(word(tag, at)) };
             }
         }
@@ -61,7 +56,7 @@ impl Object {
         let mut sum = size;
         if layout.size() < WORD {
             let mut bytes = [0; WORD];
-            // SAFETY: `new` wrote these bytes, and the array has room.
+            // SAFETY: `new` wrote these bytes.
             unsafe { self.0.copy_to_nonoverlapping(NonNull::from(&mut bytes).cast(), layout.size()) };
             sum = sum.wrapping_add(u64::from_le_bytes(bytes));
         } else {
@@ -70,7 +65,7 @@ impl Object {
                 sum = sum.wrapping_add(unsafe { self.0.add(at).cast::<u64>().read_unaligned() });
             }
         }
-        // SAFETY: `alloc` gave the memory with this layout; `self` is consumed.
+        // SAFETY: `alloc` gave it with this layout; consumed.
         unsafe { dealloc(self.0.as_ptr(), layout) };
         mix(sum)
     }

@@ -1,4 +1,4 @@
-//! The options of `craton-work empirical` beyond other workloads'.
+//! The options of `craton-work empirical`.
 
 use super::profile::Profile;
 use super::schedule::Schedule;
@@ -72,7 +72,6 @@ fn name_of(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
 
-/// `arguments` follow the workload's name; whether they are for [`parse`].
 pub fn wanted(arguments: &[String]) -> bool {
     let own = |name| OWN.contains(&name) || SIMULATED_ONLY.contains(&name);
     arguments.iter().any(|argument| own(name_of(argument)) || argument == "--help" || argument == "-h")

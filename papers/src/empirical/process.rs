@@ -1,26 +1,16 @@
-//! Births and deaths of objects, as a sequence of events.
+//! Births and deaths of objects, as a sequence of events that is the same on any machine. The
+//! player keeps the objects, by slot.
 //!
-//! **What.** A [`Process`] yields the same events on any machine. Its player keeps the objects, by
-//! slot.
+//! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; deaths at rate
+//! `λ_s / N_s` for each live object keep `N_s` of them live on average. At target `f` births come
+//! at `f · λ_s`; docs/empirical.md says how live bytes follow it.
 //!
-//! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
-//! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
-//! is the profile's, scaled to the heap: a larger heap means longer lives, not more births.
+//! **Precision.** Steps have the mean distance between events: the order is Poisson's, the times
+//! are not.
 //!
-//! **Following the target.** At target `f` births come at `f · λ_s`. When the live bytes are more
-//! than one part in [`BAND`] below the target, objects are born in the mixture of the *live* ones
-//! until it is reached; when as far above, objects die, each equally likely. Both take no simulated
-//! time. The first growth fills the heap.
-//!
-//! **Precision.** Steps have the mean distance between events: the order is that of Poisson
-//! processes, but the times are not spread. Sizes above 1/[`LARGEST_PART`] of the heap are omitted:
-//! a single birth must not miss the target.
-//!
-//! **State.** Live objects are in groups by death rate, a power of two each. A death is drawn with
-//! each group at its upper bound, then accepted with the object's rate by the bound (thinning): no
-//! search over sizes, and integers only, so sums never drift.
-//!
-//! **Units.** Rates in parts of all births ([`BIRTHS`]).
+//! **State.** Live objects are in groups by death rate, a power of two each. A death draws a group
+//! by its upper bound, and is accepted by the object's rate (thinning): integers only, so sums
+//! never drift.
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};
@@ -55,21 +45,20 @@ pub struct Config<'a> {
     /// Live, at target 1.
     pub heap_bytes: u64,
     pub schedule: Schedule,
-    /// Mean births and deaths, without those that follow the target; they give the simulated time.
+    /// On average, without those that follow the target.
     pub events: u64,
     pub remote_percent: u32,
     pub seed: u64,
-    /// Of several processes with one seed.
+    /// Among processes of one seed.
     pub number: u64,
 }
 
-/// Sum of all rates at target 1.
+/// Sum of all rates at target 1, and their unit.
 const BIRTHS: u64 = 1 << 40;
-/// The part of the target by which live bytes may differ.
+/// Live bytes may differ by 1/`BAND` of the target.
 pub const BAND: u64 = 16;
-/// The heap by the largest object.
+/// Larger sizes are omitted: a single birth must not miss the target.
 pub const LARGEST_PART: u64 = 32;
-/// Between two looks at the schedule.
 const STEPS_PER_LOOK: u32 = 64;
 
 struct Size {
@@ -79,9 +68,8 @@ struct Size {
     live: u32,
 }
 
-/// Of about the same death rate.
 struct Group {
-    /// log2 of the death rates' upper bound.
+    /// log2 of the highest death rate.
     bound: u32,
     live: Vec<Live>,
 }
@@ -112,17 +100,14 @@ pub struct Process {
     remote_percent: u32,
     expected_objects: f64,
     pub left_out: LeftOut,
-    /// Of the whole run, and passed.
     pub duration_s: f64,
     pub now_s: f64,
     /// Births a second at target 1.
     rate: f64,
-    /// As a rate of births, and in bytes.
     birth: u64,
     pub target_bytes: u64,
     pub live_bytes: u64,
     pub live_objects: u64,
-    /// Over groups: live objects times bound.
     death_bound: u64,
     course: Course,
     steps_to_look: u32,
@@ -136,7 +121,6 @@ pub struct LeftOut {
 }
 
 impl fmt::Display for LeftOut {
-    /// The end of a line about a run; empty when all sizes fit.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.sizes {
             0 => Ok(()),
@@ -154,7 +138,6 @@ fn live_bytes_of(rows: &[Row]) -> f64 {
 }
 
 impl Process {
-    /// With an empty heap. Error: an impossible configuration.
     pub fn new(config: &Config) -> Result<Self, String> {
         let all = config.profile.rows();
         let fit = all.partition_point(|row| row.size <= config.heap_bytes / LARGEST_PART);
@@ -205,13 +188,12 @@ impl Process {
         Ok(process)
     }
 
-    /// Groups with most deaths first, with room for their objects.
     fn group(&mut self, rows: &[Row], scale: f64) {
         let death = |row: &Row| match row.rate > 0.0 {
             true => (row.rate / self.rate / (row.live * scale) * BIRTHS as f64).round() as u64,
             false => 0,
         };
-        // Shorter lives may as well last from one birth to the next.
+        // Shorter lives may last until the next birth.
         let deaths: Vec<u64> = rows.iter().map(|row| death(row).min(BIRTHS)).collect();
         let bound = |death: u64| death.max(1).next_power_of_two().ilog2();
         let mut expected = [(0.0, 0.0); 64];
@@ -231,7 +213,7 @@ impl Process {
         }
     }
 
-    /// Returns the number of events: fewer at the end, 0 after it.
+    /// Returns how many; 0 after the end.
     pub fn fill(&mut self, events: &mut [Event]) -> usize {
         let mut made = 0;
         while made < events.len()
@@ -243,7 +225,6 @@ impl Process {
         made
     }
 
-    /// `None`: over.
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             match self.course {
@@ -283,7 +264,7 @@ impl Process {
         self.duration_s += run_s;
     }
 
-    /// Also a death that thinning rejects.
+    /// `None` also where thinning rejects a death.
     fn step(&mut self) -> Option<Event> {
         let all = self.birth + self.death_bound;
         self.now_s += BIRTHS as f64 / (self.rate * all as f64);
@@ -350,7 +331,6 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// For a table that seldom grows.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }

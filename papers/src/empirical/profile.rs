@@ -1,5 +1,4 @@
-//! A program's allocations. A file has rows `size in bytes, allocation rate, live objects`; text
-//! behind `#` is ignored.
+//! A program's allocations by size; docs/empirical.md describes the files.
 //!
 //! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape of
 //! published ones of servers.
@@ -11,26 +10,25 @@ use std::path::Path;
 pub struct Row {
     /// 1 to [`MAX_SIZE`].
     pub size: u64,
-    /// Births per second, not negative.
+    /// Per second, not negative.
     pub rate: f64,
     /// Mean, not negative; above 0 where the rate is.
     pub live: f64,
 }
 
-/// Ascending by size; at least one rate is above 0. Objects have one row for each size; spans may
-/// have several, with different lives.
+/// Ascending by size. Spans may have several rows of a size, with different lives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
     rows: Vec<Row>,
 }
 
-/// 1 TiB, beyond any published.
+/// 1 TiB.
 pub const MAX_SIZE: u64 = 1 << 40;
-/// Sums and products are still exact enough.
+/// Sums are still exact enough.
 const MAX_VALUE: f64 = 1e15;
-/// Above 0: one in 30 years.
+/// One in 30 years.
 const MIN_VALUE: f64 = 1e-9;
-/// A row's number has 16 bits.
+/// Numbers of rows have 16 bits.
 const MAX_ROWS: usize = 1 << 16;
 
 impl Profile {
@@ -72,16 +70,13 @@ impl Profile {
         Ok(Self { rows })
     }
 
-    /// Half of the births are of 56 B or less, nine tenths of 384 B or less, with a tail up to 1
-    /// MiB. Lives are a sixteenth of a second to 16 seconds, by size.
     pub fn built_in() -> Self {
         let small = (1..=16).map(|eighth| eighth * 8u64);
-        // From 128 B on, eight sizes for each doubling.
         let larger = (0..13).flat_map(|doubling| (9..=16).map(move |part| part << (4 + doubling)));
         let mut least = 0.0;
         let row = |(number, size): (i32, u64)| {
             let upper = share_up_to(size as f64);
-            // Whole births do not depend on the last digits of this machine's powers.
+            // Rounded: the last digits of powers differ between machines.
             let rate = ((upper - least) * BUILT_IN_RATE).round().max(1.0);
             least = upper;
             let lifetime_s = 2f64.powi(number * 7 % 9 - 4);
@@ -102,11 +97,10 @@ impl Profile {
 
 const BUILT_IN_RATE: f64 = 200_000.0;
 
-/// Up to `size`: the log-logistic distribution is like a log-normal one around its median, with a
-/// heavier tail.
+/// Log-logistic: like log-normal, with a heavier tail.
 fn share_up_to(size: f64) -> f64 {
     const MEDIAN: f64 = 54.0;
-    // Nine tenths are below the median times 9^(1 / SHAPE), 365 B; 99 of 100 below 2.9 KiB.
+    // Nine tenths are below 365 B, 99 of 100 below 2.9 KiB.
     const SHAPE: f64 = 1.15;
     1.0 / (1.0 + (MEDIAN / size).powf(SHAPE))
 }

@@ -1,16 +1,8 @@
-//! The process on real memory.
-//!
-//! **What.** Each thread plays a [`Process`] with its share, through malloc. The next thread
+//! The process on real memory: each thread plays a [`Process`] with its share, and the next thread
 //! carries out remote deaths.
 //!
-//! **State.** The result sums the words read at objects' ends: it depends on the configuration, not
-//! on which thread freed what when.
-//!
-//! **Threads.** A thread that finds the next one's bounded channel full empties its own first, so a
-//! full ring progresses.
-//!
-//! **Cost.** Tables and channels are allocated before the first event: about 20 bytes for each live
-//! object, under every allocator.
+//! The sum does not depend on which thread freed what when. A thread that finds the next one's
+//! bounded channel full empties its own first, so a full ring progresses.
 
 use super::object::Object;
 use super::process::{self, Event, LeftOut, Process};
@@ -25,9 +17,8 @@ use std::thread;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub profile: Profile,
-    /// Live, over all threads, at target 1.
+    /// Over all threads.
     pub heap_bytes: u64,
-    /// Mean births and deaths over all threads, without those that resize the heap.
     pub events: u64,
     pub schedule: Schedule,
     /// At least 1.
@@ -52,11 +43,10 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Made at a time: 16 KiB.
+/// 16 KiB.
 const EVENTS: usize = 1024;
 const CHANNEL: usize = 4096;
 
-/// For another thread to free, with size.
 type Parcel = (Object, u64);
 
 struct Worker {

@@ -1,24 +1,18 @@
-//! The heap's size over a run.
-//!
-//! **From.** TEMERAIRE §6.1.
+//! The heap's size over a run (TEMERAIRE §6.1, docs/empirical.md).
 
 use std::f64::consts::TAU;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Schedule {
     Steady,
-    /// Two days: a sine between half and all.
     Diurnal,
-    /// All, with four spikes to twice that, each a fortieth of the run.
     Spikes,
-    /// From a tenth to all at half time, then to three tenths.
     Ramp,
-    /// All; from half time on half.
     Drop,
 }
 
 const DAYS: f64 = 2.0;
-/// In a run; the part of their period that they last.
+/// In a run, and their part of the period.
 const SPIKES: f64 = 4.0;
 const SPIKE_PART: f64 = 0.1;
 
@@ -31,7 +25,7 @@ impl Schedule {
         ("drop", Self::Drop),
     ];
 
-    /// When the part `over` of the run has passed.
+    /// `over`: the passed part of the run.
     pub fn at(self, over: f64) -> f64 {
         let over = over.clamp(0.0, 1.0);
         match self {

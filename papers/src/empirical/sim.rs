@@ -1,11 +1,5 @@
-//! The process on the page heap alone, in simulated memory.
-//!
-//! **What.** A [`Process`] on slabs and spans of craton-pages' heap, over a simulated floor and
-//! clock. No object has memory: hours take minutes (TEMERAIRE §6.2). Excludes metadata and the
-//! caches of threads and processors.
-//!
-//! **Steady.** A run that is not flat in its last quarter continues for as long again, up to
-//! [`Config::more_runs`] times.
+//! The process on the page heap alone, in simulated memory: no object has memory, so that hours
+//! take minutes (TEMERAIRE §6.2). Metadata and the caches of threads and processors are left out.
 
 use super::process::{self, Event, Process};
 use super::profile::Profile;
@@ -26,18 +20,16 @@ use std::hint::black_box;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub profile: Profile,
-    /// Live bytes at target 1.
     pub heap_bytes: u64,
     pub schedule: Schedule,
-    /// Mean births and deaths, without those that resize the heap.
     pub events: u64,
     pub seed: u64,
-    /// Simulated, above 0; `None`: by the profile's rates. In a slower run lives are longer.
+    /// Simulated, above 0; `None`: as the profile's rates make.
     pub seconds: Option<f64>,
-    /// At least 1 sample, evenly spaced; one of the filled heap precedes them.
+    /// At least 1; the filled heap has one more.
     pub samples: u32,
-    /// Free memory to release, breaking hugepages where needed (TEMERAIRE §4.6). 0 releases by the
-    /// heap's limits; [`craton_pages::AUTO_RATE`] follows the surplus.
+    /// A second (TEMERAIRE §4.6); 0: by the heap's limits; [`craton_pages::AUTO_RATE`]: by the
+    /// surplus.
     pub release_bytes_per_s: u64,
     pub system: System,
     pub heap: HeapName,
@@ -46,8 +38,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// A run at the profile's rates, on a system that grants advised hugepages. The heap advises as
-    /// by default, and releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -67,37 +57,31 @@ impl Config {
 
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Sample {
-    /// Simulated, since the heap was filled.
     pub time_s: f64,
     pub target_bytes: u64,
-    /// Live bytes as asked for.
     pub live_bytes: u64,
     pub span_bytes: u64,
     pub backed_bytes: u64,
     pub huge_bytes: u64,
-    /// Free bytes with memory, on partly used and whole free hugepages.
     pub free_backed_bytes: u64,
     pub released_bytes: u64,
-    /// Bytes with memory outside of spans.
+    /// With memory, outside of spans.
     pub beyond_bytes: u64,
-    /// Free bytes on hugepages of slabs of many small objects, by the heap's count.
+    /// On hugepages of slabs of many small objects.
     pub dense_free_bytes: u64,
-    /// Free bytes on hugepages of other short spans, and behind the tails of long ones.
+    /// On hugepages of other short spans, and behind long ones.
     pub sparse_free_bytes: u64,
-    /// Free bytes on whole free hugepages.
     pub cached_bytes: u64,
     pub region_free_bytes: u64,
-    /// Free bytes of hugepages that the heap broke.
+    /// Of hugepages that the heap broke.
     pub broken_bytes: u64,
 }
 
 impl Sample {
-    /// Bytes beyond spans, by the spans' bytes.
     pub fn overhead(&self) -> f64 {
         self.beyond_bytes as f64 / self.span_bytes.max(1) as f64
     }
 
-    /// The part of memory on intact hugepages.
     pub fn coverage(&self) -> f64 {
         self.huge_bytes as f64 / self.backed_bytes.max(1) as f64
     }
@@ -107,15 +91,10 @@ impl Sample {
 pub struct Summary {
     pub peak_live_bytes: u64,
     pub peak_backed_bytes: u64,
-    /// Backed by live bytes at the peaks.
     pub peak_overhead: f64,
-    /// Backed by live bytes, on average over the second half.
     pub steady_overhead: f64,
-    /// Backed bytes by bytes in spans, on average over the second half.
     pub steady_per_span: f64,
-    /// Memory beyond spans, by the spans' bytes, in the last quarter.
     pub worst_overhead: f64,
-    /// The part of backed bytes on intact hugepages, in the last quarter.
     pub worst_coverage: f64,
     pub steady_coverage: f64,
     pub released_bytes: u64,
@@ -139,7 +118,6 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Address space: a multiple of the largest target, and more for small heaps.
 const REGION_FACTOR: u64 = 4;
 const REGION_MORE_BYTES: u64 = 1 << 30;
 /// That units of pages can count.
@@ -157,19 +135,16 @@ struct World {
     system: System,
     floor: SimFloor,
     clock: VirtualClock,
-    /// Simulated seconds for one of the process's.
+    /// By the process's seconds.
     stretch: f64,
-    /// Of the last clock update, and of the next tick.
     clock_s: f64,
     next_tick_s: f64,
     slabs: Slabs,
-    /// By slot: the first page of what holds the object.
+    /// By slot: the object's first page.
     places: Vec<PageId>,
 }
 
-/// The first sample is of the filled heap.
-///
-/// Leaks the simulated heap's tables: 128 bytes for each hugepage of its region.
+/// Leaks the tables: 128 bytes for each hugepage of the region.
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let mut world = World::new(config)?;
     let (run_s, samples) = (world.process.duration_s, config.samples.max(1));
@@ -186,7 +161,7 @@ pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     Ok(taken)
 }
 
-/// The overhead, in the last quarter.
+/// By the overhead, in the last quarter.
 pub fn is_flat(samples: &[Sample]) -> bool {
     let mean = |part: &[Sample]| part.iter().map(Sample::overhead).sum::<f64>() / part.len().max(1) as f64;
     let (from, middle) = (samples.len() * 6 / 8, samples.len() * 7 / 8);
@@ -222,7 +197,6 @@ impl World {
         Ok(Self { slabs, process, heap, system, floor, clock, stretch, clock_s: 0.0, next_tick_s: 1.0, places })
     }
 
-    /// Samples up to number `last`, that of the end.
     fn run(&mut self, taken: &mut Vec<Sample>, distance_s: f64, last: u32) -> Result<(), String> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -257,7 +231,7 @@ impl World {
         self.process.now_s * self.stretch
     }
 
-    /// Collapses may have advanced the clock; ticks at each full second.
+    /// Collapses may have advanced the clock.
     fn tick(&mut self, now_s: f64) {
         if now_s - self.clock_s < CLOCK_STEP_S {
             return;
@@ -315,7 +289,7 @@ impl World {
     }
 }
 
-/// The heap's pages, never given back.
+/// Never given back.
 fn seat(pages: Pages) -> Result<Seat<'static, 'static, Frames>, String> {
     let arrays = Box::leak(Box::new(Arrays::new(&Sizes::of::<Frames>(pages.0 as usize, 1), 0)));
     let config = craton_frames::Config { claims: false, ..craton_frames::Config::new(1) };

@@ -1,12 +1,7 @@
-//! Objects on slabs of a simulated page heap.
+//! Objects on slabs of a simulated page heap: decides as craton-slab, in numbers (Bonwick94 §3.2).
 //!
-//! **What.** Decides as craton-slab, in numbers: objects have no memory for lists.
-//!
-//! **From.** Bonwick94 §3.2. Classes and slabs are malloc's; larger objects are spans.
-//!
-//! **State.** An object is named by its slab's first page. It uses a place carved before, else the
-//! next one, whose pages are then touched. While a forked child runs, a random place carved before
-//! is written too.
+//! An object is named by its slab's first page. It uses a place carved before, else the next one,
+//! whose pages are touched. While a forked child runs, a random place carved before is written too.
 
 use craton_base::{
     Bytes, Density, Geometry, Huge2M, PAGE_SIZE, PageBits, PageId, PageRange, Pages, SpanError, SpanSource,
@@ -18,7 +13,7 @@ use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 struct Slab {
     used: u16,
     carved: u16,
-    /// On the class's list of partial slabs: first pages plus 1; 0 at the ends.
+    /// Partial slabs' first pages plus 1; 0 at the ends.
     next: u32,
     prev: u32,
 }
@@ -78,7 +73,7 @@ impl Slabs {
         self.floor.touch(PageRange::new(PageId(first + from), Pages(to - from)));
     }
 
-    /// Returns the first page of what holds it.
+    /// The first page of its slab or span.
     pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
         if size > MAX_CLASSED as u64 {
             let range = self.alloc_span(pages, pages_of(size)?, Pages(1), Density::Sparse)?;

@@ -1,9 +1,5 @@
-//! The spans that hold a profile's objects, as a profile of spans.
-//!
-//! **What.** A large object is a span; others live on slabs, each a span: as many as the class's
-//! live objects fill.
-//!
-//! **State.** A dense span's size is one byte short, which rounds to the same pages ([`span_of`]).
+//! The spans that hold a profile's objects, as a profile of spans. A dense span's size is one byte
+//! short, which rounds to the same pages ([`span_of`]).
 
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
@@ -11,12 +7,11 @@ use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lives {
-    /// The profile's mean life of a byte: its live bytes by the bytes born a second.
+    /// A byte's mean life.
     Even,
-    /// As an object of its class: its objects die together, like those of one request.
+    /// Its objects die together.
     Object,
-    /// Until its last object dies, each independently: of `k` lives with mean `T` the longest is `T
-    /// · (1 + 1/2 + … + 1/k)` on average. Slabs refilled as they empty would live even longer.
+    /// Until its last object dies, each independently. Refilled slabs would live even longer.
     LastObject,
 }
 

@@ -1,11 +1,11 @@
-//! A simulated system's hugepages, and the program's forks, whose child shares the memory.
+//! A simulated system's hugepages, and forks.
 
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct System {
     pub thp: ThpMode,
-    /// Of the largest target; `None`: unlimited.
+    /// Of the largest target.
     pub frames_percent: Option<u32>,
     pub failing_percent: u32,
     /// 0: none.
@@ -28,7 +28,7 @@ impl System {
         floor.set_collapse_cost(clock.clone(), COLLAPSE_NS);
     }
 
-    /// Returns whether a child is running.
+    /// Whether a child is running.
     pub fn fork(&self, floor: &SimFloor, now_s: f64) -> bool {
         if self.fork_every_s == 0 {
             return false;

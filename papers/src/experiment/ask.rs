@@ -1,6 +1,4 @@
-//! The settings of an experiment, and their checks.
-//!
-//! **Failure.** Errors begin with the option.
+//! The settings of an experiment. Errors begin with the option.
 
 use super::series::Case;
 use craton_lab::measure::{Allocator, Progress};
@@ -14,16 +12,14 @@ pub struct Ask<'a> {
     pub quick: bool,
     /// glibc's first, then Craton.
     pub allocators: &'a [Allocator],
-    /// Then a quick form omits none.
+    /// A quick form then omits none.
     pub peers_asked: bool,
     pub runs: Option<usize>,
-    /// By name; empty: all.
+    /// Empty: all.
     pub only: &'a [String],
-    /// Path of the lab's program of that name.
     pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
     pub command: &'a [OsString],
     pub stop: &'a AtomicBool,
-    /// Before each run, with what runs.
     pub progress: &'a dyn Fn(&str, Progress<'_>),
 }
 
@@ -32,7 +28,6 @@ impl Ask<'_> {
         if self.quick { quick } else { full }
     }
 
-    /// Those asked for, or the form's.
     pub fn rounds(&self, quick: usize, full: usize) -> usize {
         self.runs.unwrap_or(self.form(quick, full))
     }
@@ -49,7 +44,6 @@ impl Ask<'_> {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Of `--peers`, `--runs`, `--only`; the experiment is `why`.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {
@@ -67,7 +61,6 @@ impl Ask<'_> {
         }
     }
 
-    /// Error: an unknown or repeated name.
     pub fn choose(&self, cases: &mut Vec<Case>) -> Result<(), String> {
         if let Some(place) = (1..self.only.len()).find(|i| self.only[..*i].contains(&self.only[*i])) {
             return Err(format!("--only names {} twice; take one out", self.only[place]));
@@ -82,7 +75,7 @@ impl Ask<'_> {
     }
 }
 
-/// At `percent`; the proof of service is one for all.
+/// One proof of service is for all.
 pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }

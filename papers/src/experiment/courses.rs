@@ -38,7 +38,6 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
 
-/// Error: an option without use, or a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],

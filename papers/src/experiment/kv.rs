@@ -1,19 +1,8 @@
-//! `kv`: craton-kv beside redis-server.
+//! `kv`: craton-kv beside redis-server, in turns (docs/experiments.md).
 //!
-//! **What.** SET of 64-byte values by 50 clients of redis-benchmark, one command at a time and 16
-//! at a time: requests per second, and bytes that the server wrote to the disk. Then the server is
-//! killed and started again: the time until it serves a GET. Servers take turns.
-//!
-//! **From.** The question is ours. `craton-kv --sync always` and Redis with `appendfsync always`
-//! lose nothing acknowledged in a power failure. Redis with `everysec` may lose the last second. It
-//! stands beside `--sync always` too, since with `--sync 1000` each client would wait a second for
-//! each reply. `craton-kv` without `--sync` and Redis with `appendfsync no` keep all when the
-//! process dies.
-//!
-//! **State.** Files lie in the temporary directory, which should be on a disk.
-//!
-//! **Failure.** A program that is missing is the error; a server that does not start, or a client
-//! that fails, a row with its status.
+//! Redis with `everysec` may lose the last second, and yet stands beside `--sync always`: with
+//! `--sync 1000` each client would wait a second for each reply. Files lie in the temporary
+//! directory, which should be on a disk.
 
 mod server;
 
@@ -28,10 +17,10 @@ use std::path::Path;
 const FULL_ROUNDS: usize = 5;
 const FULL_REQUESTS: u64 = 200_000;
 const QUICK_REQUESTS: u64 = 2000;
-/// Keys that the restart finds, in the full form.
+/// Keys that the restart finds.
 const FULL_KEYS: u64 = 1_000_000;
 
-/// Commands that a client sends at a time.
+/// Commands at a time.
 const PIPELINES: [u64; 2] = [1, 16];
 const RESTART: &str = "restart";
 
@@ -113,7 +102,7 @@ fn speed(programs: &server::Programs, server: Server, requests: u64, pipeline: u
     Ok(Speed { per_s, written_bytes: written as f64 / requests as f64 })
 }
 
-/// Keys found again, and the times to the first GET.
+/// Keys found, and times to the first GET.
 fn restart(programs: &server::Programs, server: Server, keys: u64, rounds: usize) -> Result<(u64, Vec<f64>), String> {
     let folder = Scratch::new("a server's files")?;
     let running = Running::start(programs, server, folder.path())?;
@@ -167,7 +156,7 @@ fn restart_row(server: Server, found: Result<(u64, Vec<f64>), String>) -> Row {
     })
 }
 
-/// Ours by theirs of the same promise: time of a request, and of a restart.
+/// Ours by theirs of the same promise.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for (ours, theirs) in PAIRS {

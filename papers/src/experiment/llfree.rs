@@ -1,9 +1,4 @@
-//! Common parts of the experiments that time allocators of frames.
-//!
-//! **What.** Each round makes every allocator anew, in turns (A B C, A B C, …). A row is a loop on
-//! a design: median and minimum over rounds.
-//!
-//! **Failure.** An unsupported combination is a row with its status.
+//! Common parts of the experiments that time allocators of frames (docs/experiments.md).
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, json, lines, pairs, table};
 use super::{Ask, Findings};
@@ -62,7 +57,7 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// All where none is named. Error: an option without use, or a name that is neither.
+/// All where none is named.
 fn choose(ask: &Ask<'_>, designs: &[Design]) -> Result<(Vec<Loop>, Vec<Design>), String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     let (loops, names) = (Loop::ALL.map(Loop::name), designs.iter().map(|of| of.name()).collect::<Vec<_>>());
@@ -131,7 +126,6 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// Of Craton's times by each other design's: each figure, and all (`time_vs_…`).
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
@@ -154,7 +148,6 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// With a note on the paper's figures. Error: a number that JSON cannot hold.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
@@ -174,7 +167,6 @@ pub fn done(sheet: &Sheet) -> Vec<Of> {
     FIGURES.into_iter().filter(done).collect()
 }
 
-/// A line for each allocator, over a field of a row.
 pub fn picture(
     sheet: &mut Sheet,
     (of, what): Of,

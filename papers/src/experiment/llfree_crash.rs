@@ -1,15 +1,5 @@
-//! `llfree-crash`: frames lost when processes with a persistent zone are killed.
-//!
-//! **What.** A process uses a zone in a file, and is killed (SIGKILL) at a random moment, sometimes
-//! while it opens the zone. Then every frame is compared with the threads' records
-//! ([`crash`](crate::frames::crash)). The next process continues with the zone, closed or not in
-//! turns. Also the time of opening.
-//!
-//! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which survives the
-//! process but not the system; caches count as persistent.
-//!
-//! **State.** Half of the zone is allocated to no thread, in blocks of all orders; threads use an
-//! eighth. Times are of 128 GiB in both forms.
+//! `llfree-crash`: frames lost when processes with a persistent zone are killed (LLFree §5.7). The
+//! file under `TMPDIR` survives the process but not the system; caches count as persistent.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings};
@@ -38,9 +28,9 @@ const FULL_TIMES: usize = 101;
 const QUICK_TIMES: usize = 21;
 const LEAST_THREADS: usize = 2;
 const MOST_THREADS: usize = 16;
-/// One process in this many may be killed before it has opened the zone.
+/// One process in this many may die while it opens the zone.
 const EARLY_OF: u32 = 8;
-/// A process's life, once its threads have begun.
+/// Once its threads have begun.
 const LONGEST_US: u32 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 const SEED: u64 = 1;
@@ -94,7 +84,6 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
     Ok(rows)
 }
 
-/// Some time after it has begun. Error: it ended before, or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =
@@ -177,7 +166,6 @@ fn times_us(rows: &[Row], workload: &str, opened: &str) -> Vec<f64> {
     rows.iter().filter(|row| row.has(&wanted)).map(|row| row.num("open_us")).collect()
 }
 
-/// Of a closed zone by that after a crash.
 fn ratios(rows: &[Row]) -> Map {
     let median = |workload, opened| Spread::of(times_us(rows, workload, opened)).map(|spread| spread.median);
     let both = median(CLOSED, "closed").zip(median(CRASHED, "crashed"));

@@ -1,6 +1,4 @@
-//! `llfree-fig1`: Linux's own allocator, bulk gets and puts by CPUs.
-//!
-//! **From.** LLFree figure 1: the reason for another allocator.
+//! `llfree-fig1`: Linux's own allocator by CPUs (LLFree figure 1).
 
 use super::llfree::{COLUMNS, over_threads};
 use super::llfree_kernel::{Unit, guest, is_ours, rows};

@@ -1,11 +1,6 @@
-//! `llfree-fig10`: huge frames under random frees and allocations.
-//!
-//! **What.** [`aging`](crate::frames::aging). The mixed course tells Craton which blocks stay
-//! (`craton`), or not (`craton-untold`); `craton-strict` is the zone without claims, `craton-paper`
-//! with the paper's search. The authors' code runs with hints (`llfree4-told`, `llfree32-told`) and
-//! without.
-//!
-//! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
+//! `llfree-fig10`: huge frames under random frees and allocations ([`aging`](crate::frames::aging);
+//! LLFree §5.6, figure 10; the mixed course is ours). Only the mixed course gives hints which
+//! blocks stay.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, percent, runs, table};
 use super::{Ask, Findings};
@@ -22,7 +17,7 @@ const QUICK_GIB: usize = 4;
 const TURNS: usize = 100;
 const MOST_THREADS: usize = 2;
 
-/// Name, design, whether it knows which blocks stay.
+/// Name, design, whether it gets hints.
 type Player = (&'static str, Design, bool);
 
 const PLAYERS: [Player; 9] = [
@@ -37,7 +32,6 @@ const PLAYERS: [Player; 9] = [
     ("llfree32-told", Design::Authors(32, Classes::Movable), true),
 ];
 
-/// Cost after turns by the cost at first, and recovered huge frames.
 const PAPER: &str = "\
 the paper's figures, 125 GiB, after turns 0, 10, 50, 100
 LLFree: cost 100, 35.1, 5.0, 4.3 %; recovered 0, 0, 15.2, 46.6 %
@@ -63,7 +57,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ask.known("course", &Course::ALL.map(Course::name))?;
     let frames = ask.form(QUICK_GIB, FULL_GIB) * GIB;
     let threads = processors().len().clamp(1, MOST_THREADS);
-    // Where no block stays, there is no hint.
     let built = authors::here();
     let plays = |course, (name, design, _): Player| {
         let twice = name == "craton-untold" || name.ends_with("-told");
@@ -102,7 +95,7 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
             "turn": state.turn,
             "free_huge": state.free_huge,
             "possible_huge": state.possible_huge,
-            // Of the huge frames that could be free, but were not at first.
+            // Of those that could be free, but were not at first.
             "recovered": part(freed(state.free_huge), freed(state.possible_huge)),
             "cost_frames": state.cost_frames,
             "cost": part(state.cost_frames, first.cost_frames),
@@ -115,7 +108,7 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
     states.iter().map(row).collect()
 }
 
-/// Of a series: less is better.
+/// Less is better.
 fn at_end(of: &[Row]) -> Option<[(&'static str, f64); 4]> {
     let last = of.last().filter(|last| last.is_ok())?;
     let turns = of.iter().filter(|row| row.int("turn") > 0);

@@ -1,6 +1,4 @@
-//! `llfree-fig2`: orders that Linux asks for while it starts.
-//!
-//! **From.** LLFree figure 2, which also has a memcached benchmark; here the start alone.
+//! `llfree-fig2`: orders that Linux asks for while it starts (LLFree figure 2).
 
 use super::llfree_kernel::{Unit, guest};
 use super::sheet::{Column, Fields, Row, Sheet, Show, json, percent, table};

@@ -1,7 +1,4 @@
-//! `llfree-fig5`: the cost of a get and a put of each order.
-//!
-//! **From.** LLFree figure 5, there eight cores, DRAM and Optane. The buddy allocator stands for
-//! figure 6, the same inside of Linux.
+//! `llfree-fig5`: the cost of a get and a put of each order (LLFree figure 5).
 
 use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
 use super::sheet::Sheet;
@@ -11,7 +8,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const MOST_THREADS: usize = 8;
 
-/// In ns, 8 cores of a Xeon Gold 5320: bulk get, bulk put, random put, repeat pair.
+/// ns on 8 cores: bulk get, bulk put, random put, repeat pair.
 const PAPER: [[f64; 11]; 4] = [
     [48.5, 49.0, 49.3, 49.8, 51.3, 55.0, 76.8, 77.3, 96.8, 48.3, 46.8],
     [41.5, 41.5, 41.0, 41.5, 41.5, 42.0, 42.5, 52.0, 70.5, 30.5, 33.8],

@@ -1,6 +1,5 @@
-//! `llfree-fig6`: page frames and Linux's buddy allocator in one kernel, by order.
-//!
-//! **From.** LLFree figure 6, on 8 cores and 128 GiB; here on an emulated guest.
+//! `llfree-fig6`: page frames and Linux's buddy allocator in one kernel, by order (LLFree figure
+//! 6).
 
 use super::llfree::{COLUMNS, picture};
 use super::llfree_kernel::{Unit, guest, ratios, rows};

@@ -1,10 +1,4 @@
-//! `llfree-fig7`: the cost of a get and a put with more threads.
-//!
-//! **From.** LLFree figure 7, with the allocators of figures 8 and 9. Its persistent memory was
-//! DAX-mapped, with persistent caches: `craton-file` maps a file under `TMPDIR` instead.
-//! `craton-written-back` also writes every change back, for volatile caches.
-//!
-//! **State.** A thread's work does not depend on their number.
+//! `llfree-fig7`: the cost of a get and a put with more threads (LLFree figure 7).
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};
@@ -12,7 +6,7 @@ use crate::frames::{Design, HUGE_ORDER};
 
 const ORDERS: [u32; 2] = [0, HUGE_ORDER];
 
-/// In ns, with 1, 2, 8 and 26 cores, at orders 0 and 9.
+/// ns with 1, 2, 8 and 26 cores, at orders 0 and 9.
 type Figure = (&'static str, [[f64; 4]; 2]);
 
 /// On DRAM.
@@ -23,7 +17,7 @@ const PAPER: [Figure; 4] = [
     ("repeat pair", [[91.0, 91.0, 91.0, 91.5], [71.0, 70.0, 69.0, 69.0]]),
 ];
 
-/// On persistent memory, from the data that the authors publish.
+/// From the data that the authors publish.
 const PAPER_PERSISTENT: [Figure; 4] = [
     ("bulk get", [[49.0, 48.0, 48.0, 48.0], [44.0, 45.0, 47.0, 48.0]]),
     ("bulk put", [[41.0, 41.0, 41.0, 41.5], [29.0, 29.0, 29.5, 33.0]]),

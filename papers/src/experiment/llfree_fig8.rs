@@ -1,6 +1,4 @@
-//! `llfree-fig8`: page frames and Linux's buddy allocator in one kernel, by CPUs.
-//!
-//! **From.** LLFree figure 8: orders 0 and 9, from 1 to 26 cores; here on emulated CPUs.
+//! `llfree-fig8`: page frames and Linux's buddy allocator in one kernel, by CPUs (LLFree figure 8).
 
 use super::llfree::{COLUMNS, over_threads};
 use super::llfree_kernel::{Unit, guest, ratios, rows};

@@ -1,14 +1,10 @@
-//! `llfree-fig9`: lists of free frames against LLFree.
-//!
-//! **From.** LLFree figure 9 and §5.4.
-//!
-//! **State.** Lists take half a GiB for each 32 GiB, as Linux's array of `struct page` does.
+//! `llfree-fig9`: lists of free frames against LLFree (figure 9, §5.4).
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};
 use crate::frames::Design;
 
-/// ns for a bulk get with 1 and 26 cores.
+/// Bulk gets with 1 and 26 cores.
 const PAPER: [(&str, [f64; 2]); 4] = [
     ("LLFree", [49.0, 48.0]),
     ("ListLocked", [35.0, 32754.0]),

@@ -1,11 +1,5 @@
-//! Common parts of the experiments that run in a Linux kernel: page frames beside its allocator.
-//!
-//! **What.** `scripts/kernel-module.sh` boots Debian's kernel in QEMU and loads a module that runs
-//! both allocators in turns; each line of its log becomes part of a row.
-//!
-//! **Units.** Times are emulated. They show a trend over CPUs; instructions, of one CPU, repeat.
-//!
-//! **Failure.** The script's last line, which says what is missing here.
+//! Common parts of the experiments in a Linux kernel (docs/kernel.md): each line of the module's
+//! log becomes part of a row. Times are emulated; instructions, of one CPU, repeat.
 
 use super::sheet::{Fields, Row, json};
 use super::{Ask, llfree};
@@ -15,10 +9,9 @@ use std::path::Path;
 use std::process::Command;
 
 pub const BUDDY: &str = "buddy";
-/// Each order is timed on 1 CPU and on these many.
+/// Besides 1 CPU.
 const CPUS: usize = 2;
 const ROUNDS: usize = 3;
-/// Of the script's guest.
 const MEMORY: u64 = 1 << 30;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +21,6 @@ pub enum Unit {
     Instructions,
 }
 
-/// Lines of the module.
 pub fn guest(ask: &Ask<'_>, unit: Unit) -> Result<Vec<Row>, String> {
     ask.refuse(&["--peers"], ", which compares allocators in a kernel")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/kernel-module.sh");
@@ -56,7 +48,6 @@ pub fn guest(ask: &Ask<'_>, unit: Unit) -> Result<Vec<Row>, String> {
     Err(format!("the Linux guest did not come to its end: {why}"))
 }
 
-/// As the rows of [`llfree`]: a benchmark of an allocator, by order and CPUs.
 pub fn rows(lines: &[Row]) -> Vec<Row> {
     let bench: Vec<&Row> = lines.iter().filter(|line| line.word("step") == "bench").collect();
     let same = ["name", "allocator", "order", "cpus"];
@@ -90,7 +81,7 @@ pub fn rows(lines: &[Row]) -> Vec<Row> {
     rows
 }
 
-/// The buddy allocator's figure by ours, over orders and CPUs.
+/// The buddy allocator's by ours.
 pub fn ratios(rows: &[Row], unit: Unit) -> super::sheet::Map {
     let suffix = if unit == Unit::Time { "time" } else { "instructions" };
     let of = |(name, ratio): (String, f64)| {
@@ -99,7 +90,6 @@ pub fn ratios(rows: &[Row], unit: Unit) -> super::sheet::Map {
     llfree::ratios(rows).into_iter().map(of).collect()
 }
 
-/// Whether a row is ours.
 pub fn is_ours(row: &Row) -> bool {
     row.word("allocator") == OURS
 }

@@ -1,8 +1,5 @@
-//! `llfree-refuse`: the cost of a get when few or no frames are free.
-//!
-//! **What.** [`refusals`](crate::frames::refusals) on each design.
-//!
-//! **From.** LLFree §3.2.2, the last resorts of the search; the paper has no figures.
+//! `llfree-refuse`: the cost of a get when few or no frames are free (LLFree §3.2.2, without
+//! figures).
 
 use super::llfree::{FULL_ROUNDS, QUICK_ROUNDS};
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, groups, json, pairs, table};
@@ -17,7 +14,7 @@ const FULL_GIB: usize = 16;
 const QUICK_GIB: usize = 1;
 const CALLS: usize = 20_000;
 const QUICK_CALLS: usize = 200;
-/// The slowest case reads all rows: fewer calls.
+/// The slowest case reads all rows.
 const SLOW: usize = 100;
 
 const COLUMNS: [Column; 6] = [

@@ -1,11 +1,5 @@
-//! `llfree-tab1`: the bytes and cache lines of an allocator's state.
-//!
-//! **What.** Craton's zone, computed, and counted over every frame ([`crate::frames::touched`]);
-//! list and buddy take a cache line a frame.
-//!
-//! **From.** LLFree table 1 and §5.5.
-//!
-//! **State.** 128 GiB with the paper's 52 processors is computed only.
+//! `llfree-tab1`: the bytes and cache lines of an allocator's state, computed, and counted
+//! ([`crate::frames::touched`]; LLFree table 1, §5.5).
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, part, table};
 use super::{Ask, Findings};
@@ -60,7 +54,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))
 }
 
-/// Levels, their sum, and designs with a place for each frame.
 fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
     let row = |allocator: &str, level: &str, bytes: usize, lines: usize, touched: Option<usize>| {
         json!({

@@ -1,7 +1,4 @@
-//! `micro`: the cost of one malloc and its free.
-//!
-//! [`craton_lab::micro`] as an experiment. **From.** The path that TCMalloc's structure (TEMERAIRE
-//! §3) and Bonwick's magazines make short.
+//! `micro`: the cost of one malloc and its free ([`craton_lab::micro`]).
 
 use super::sheet::{Fields, Row, Sheet, Title, by, lines};
 use super::{Ask, Findings};

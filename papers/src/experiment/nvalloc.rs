@@ -1,15 +1,5 @@
-//! Common parts of the experiments of NVAlloc's figures: cells of loads, heaps and modes.
-//!
-//! **What.** A [`Cell`] is a load on a heap in a mode, by some threads. [`measure`] runs each in a
-//! new process on a new file in memory, the cells in turns (A B C, A B C, …). A row has the median
-//! of each figure over rounds. [`modelled`] adds rows for a medium as the paper's, of a run without
-//! flushes and one that counts them.
-//!
-//! **From.** NVAlloc §6.1. Files lie in `/dev/shm`: a flush costs what the processor takes for it,
-//! and fences cost most. Modelled times take the paper's latencies by reflush distance (§3.1).
-//!
-//! **Failure.** A run that fails is in its row's status. A heap that is not installed has no cells
-//! and a line below the table.
+//! Common parts of the experiments of NVAlloc's figures (docs/experiments.md): cells of loads,
+//! heaps and modes. A heap that is not installed has no cells and a line below the table.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, pairs, table};
 use super::{Ask, Findings};
@@ -23,15 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const FULL_ROUNDS: usize = 5;
-/// Measured time of a run.
 const FULL_MS: u64 = 200;
 const QUICK_MS: u64 = 10;
-/// Objects of the quick form, in percent of the full one.
+/// Of the full form's objects.
 pub const QUICK_PERCENT: u64 = 2;
-/// The longest run.
+/// Of a run.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A load on a heap.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cell {
     pub load: Load,
@@ -39,7 +27,7 @@ pub struct Cell {
     pub mode: Mode,
     pub threads: u64,
     pub percent: u64,
-    /// Further options of `craton-heaps`, and the end of the allocator's name for them.
+    /// For `craton-heaps`; `variant` ends the allocator's name.
     pub options: Vec<(&'static str, String)>,
     pub variant: String,
 }
@@ -49,12 +37,10 @@ impl Cell {
         Self { load, heap, mode, threads: 1, percent, options: Vec::new(), variant: String::new() }
     }
 
-    /// The same by more threads.
     pub fn threads(self, threads: u64) -> Self {
         Self { threads, ..self }
     }
 
-    /// The same with another option, and its name.
     pub fn with(mut self, option: &'static str, value: impl ToString, variant: &str) -> Self {
         self.options.push((option, value.to_string()));
         Self { variant: format!("{}{variant}", self.variant), ..self }
@@ -65,7 +51,6 @@ impl Cell {
     }
 }
 
-/// All combinations, in the order in which they run.
 pub fn grid(ask: &Ask<'_>, loads: &[Load], heaps: &[Kind], modes: &[Mode], threads: &[u64]) -> Vec<Cell> {
     let percent = ask.form(QUICK_PERCENT, 100);
     let mut cells = Vec::new();
@@ -79,19 +64,17 @@ pub fn grid(ask: &Ask<'_>, loads: &[Load], heaps: &[Kind], modes: &[Mode], threa
     cells
 }
 
-/// Refuses what experiments on persistent heaps have no use for.
 pub fn check(ask: &Ask<'_>, loads: &[Load]) -> Result<(), String> {
     ask.refuse(&["--peers"], ", which compares persistent heaps")?;
     ask.known("load", &loads.iter().map(|load| load.name()).collect::<Vec<_>>())
 }
 
-/// Numbers of threads: one, and all processors.
 pub fn threads() -> Vec<u64> {
     let all = craton_lab::machine::processors().len().max(1) as u64;
     if all == 1 { vec![1] } else { vec![1, all] }
 }
 
-/// Runs `craton-heaps`, always in a new folder.
+/// Always in a new folder.
 pub struct Heaps<'a> {
     ask: &'a Ask<'a>,
     program: PathBuf,
@@ -103,7 +86,7 @@ impl<'a> Heaps<'a> {
         Ok(Self { ask, program: std::path::absolute(&program).unwrap_or(program) })
     }
 
-    /// One run in this folder; none if the caller stops.
+    /// `None`: the caller stops.
     pub fn once(&self, cell: &Cell, folder: &Path) -> Option<Result<Row, String>> {
         let mut command: Vec<OsString> = vec![self.program.clone().into(), cell.load.name().into()];
         let mut option = |name: &str, value: &str| {
@@ -132,7 +115,6 @@ impl<'a> Heaps<'a> {
     }
 }
 
-/// Runs all cells `rounds` times; `run` does one run.
 pub fn measure_by(
     ask: &Ask<'_>,
     cells: Vec<Cell>,
@@ -156,13 +138,11 @@ pub fn measure_by(
     if rows.is_empty() { Err("nothing was measured".to_owned()) } else { Ok(rows) }
 }
 
-/// Runs all cells in turns.
 pub fn measure(ask: &Ask<'_>, cells: Vec<Cell>, rounds: usize) -> Result<Vec<Row>, String> {
     let heaps = Heaps::new(ask)?;
     measure_by(ask, cells, rounds, |cell, folder| heaps.once(cell, folder))
 }
 
-/// The row of a cell: medians, and the least and the most of the time.
 fn row(cell: &Cell, found: &[Result<Row, String>]) -> Option<Row> {
     let first = found.iter().flatten().next();
     let wrong = found.iter().find_map(|round| round.as_ref().err());
@@ -192,8 +172,7 @@ fn row(cell: &Cell, found: &[Result<Row, String>]) -> Option<Row> {
     (!found.is_empty()).then_some(row)
 }
 
-/// Where caches do not persist, on the paper's memory: the time without flushes, and the modelled
-/// one of those counted.
+/// On the paper's memory: the time without flushes, and the modelled one of counted flushes.
 pub fn modelled(rows: &mut Vec<Row>) {
     let same = ["workload", "allocator", "threads"];
     let of = |row: &&Row| row.has(&[("mode", "none"), ("status", "ok")]) && row.int("threads") == 1;
@@ -217,7 +196,6 @@ fn mops(row: &Row, field: &str) -> Option<f64> {
     row[field].as_f64().filter(|ns| *ns > 0.0).map(|ns| 1e3 / ns)
 }
 
-/// Columns of a table of speeds.
 pub const SPEED: [Column; 8] = [
     ("load", "workload", Show::Text),
     ("mode", "mode", Show::Text),
@@ -234,7 +212,6 @@ fn spread(row: &Row) -> String {
     both.map_or(String::new(), |(least, most)| format!("{least:.2} to {most:.2}"))
 }
 
-/// Columns of a table of counts.
 pub const COUNTS: [Column; 9] = [
     ("load", "workload", Show::Text),
     ("heap", "allocator", Show::Text),
@@ -247,7 +224,7 @@ pub const COUNTS: [Column; 9] = [
     ("", "status", Show::Status),
 ];
 
-/// Craton's times by PMDK's: each load in each mode, and all in a mode.
+/// Craton's by PMDK's.
 pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
     let mut ratios = Map::new();
     let theirs = |row: &Row| row.word("allocator") == Kind::Pmdk.name();
@@ -270,12 +247,10 @@ pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
     ratios
 }
 
-/// Lines about heaps that are not installed.
 pub fn missing() -> String {
     Kind::Pmdk.is_here().err().map_or(String::new(), |why| format!("pmdk: {why}\n"))
 }
 
-/// Bars of speeds, a picture for each mode: loads and threads across, a bar for each heap.
 pub fn draw_speed(sheet: &mut Sheet, what: &str) {
     for mode in distinct(sheet.rows(), |row| row.word("mode").to_owned()) {
         if mode == Mode::Counted.name() {
@@ -306,7 +281,6 @@ fn bars(rows: &[Row], names: &[String]) -> Vec<Group> {
     distinct(rows, |row| (row.word("workload"), row.int("threads"))).into_iter().map(group).collect()
 }
 
-/// The findings of a figure of speeds: table, counts, ratios, the paper's figures, and pictures.
 pub fn speeds(ask: &Ask<'_>, mut rows: Vec<Row>, what: &str, paper: &str) -> Result<Findings, String> {
     modelled(&mut rows);
     let mut sheet = Sheet::new(ask, rows);

@@ -1,9 +1,4 @@
-//! `nvalloc-fig10`: small objects on heaps that collect after a crash.
-//!
-//! **What.** Threadtest, Prod-con, Shbench and Larson-small on Craton's heap with collection, and,
-//! to compare with, with logs: flushed, and without flushes.
-//!
-//! **From.** NVAlloc §6.2 and figure 10, beside Makalu and Ralloc, which are in no package.
+//! `nvalloc-fig10`: small objects on heaps that collect after a crash (NVAlloc §6.2).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::nvalloc_fig9::LOADS;

@@ -1,12 +1,8 @@
-//! `nvalloc-fig11`: where the gain comes from.
+//! `nvalloc-fig11`: where the gain comes from (NVAlloc §6.2).
 //!
-//! **What.** Threadtest, Larson-small and DBMStest on Craton's heap in steps. Base has one stripe,
-//! and each operation writes its bitmap and slot back, with a second fence; +interleaved has six
-//! stripes; +log leaves the write-back to the redo lines of 256 operations. Counts, and times
-//! flushed and modelled.
-//!
-//! **From.** NVAlloc §6.2 and figure 11. The paper's +Log is its bookkeeping log, in place of
-//! headers at extents. Ours has that log in all steps, and commits by one redo line in all.
+//! Base has one stripe, and each operation writes its bitmap and slot back; +interleaved has six
+//! stripes; +log leaves the write-back to the redo lines. The paper's +Log is its bookkeeping log,
+//! which ours has in all steps.
 
 use super::nvalloc::{Cell, FULL_ROUNDS, check, grid, measure, speeds};
 use super::{Ask, Findings};

@@ -1,10 +1,4 @@
-//! `nvalloc-fig12`: large objects.
-//!
-//! **What.** Larson-large and DBMStest, objects of 32 to 512 KiB, on Craton's heap with its log, on
-//! frames, and on PMDK: flushed, without flushes, and modelled. Only the first bytes of an object
-//! are written to.
-//!
-//! **From.** NVAlloc §6.2 and figure 12.
+//! `nvalloc-fig12`: large objects, of which the first bytes are written to (NVAlloc §6.2).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::{Ask, Findings};

@@ -1,10 +1,5 @@
-//! `nvalloc-fig13`: the space of heaps.
-//!
-//! **What.** The most space of the file under Threadtest and DBMStest; and what it grows by for
-//! 2000 threads that come and go, and for one object of 512 KiB, all of it written to. Objects of
-//! DBMStest are not: their pages count once touched, for all heaps.
-//!
-//! **From.** NVAlloc §6.2 and figure 13; the growth is known of the authors' code.
+//! `nvalloc-fig13`: the space of heaps, and their growth (NVAlloc §6.2). Objects of DBMStest are
+//! not written to: their pages count once touched.
 
 use super::nvalloc::{check, grid, measure, missing, ratios};
 use super::sheet::{Column, Fields, Sheet, Show, Title, by, distinct, groups, table};

@@ -1,10 +1,4 @@
-//! `nvalloc-fig14`: a persistent tree on the heaps.
-//!
-//! **What.** FPTree with half of the operations inserting and half deleting pairs of 128 bytes, on
-//! Craton's heap with logs and with collection, and on PMDK by its actions: flushed, without
-//! flushes, and modelled.
-//!
-//! **From.** NVAlloc §6.3 and figure 14, with 50 million pairs; here 200,000.
+//! `nvalloc-fig14`: a persistent tree on the heaps (NVAlloc §6.3).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::{Ask, Findings};

@@ -1,9 +1,4 @@
-//! `nvalloc-fig15`: space and speed when the sizes of objects change.
-//!
-//! **What.** Fragbench W1 to W4 on Craton's heap with slab morphing and without, and on PMDK: the
-//! file's most space by the live data, how full slabs are at the end, and the speed.
-//!
-//! **From.** NVAlloc §6.4 and figure 15, with 1 GB of live data; here 64 MiB.
+//! `nvalloc-fig15`: space and speed when the sizes of objects change (NVAlloc §6.4).
 
 use super::nvalloc::{Cell, FULL_ROUNDS, SPEED, check, grid, measure, missing, ratios};
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, groups, pairs, table};
@@ -18,7 +13,6 @@ others on a machine as this one, W1 to W4: Makalu 2.20, 2.06, 2.06, 2.19; PMDK 2
 2.50, 2.94, without morphing 3.56, 3.00, 3.09, 2.94
 ";
 
-/// Craton without morphing.
 pub const STATIC: &str = ", static";
 
 const COLUMNS: [Column; 8] = [
@@ -40,7 +34,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     // Each load's heaps take turns.
     cells.sort_by_key(|cell| Load::FRAGBENCH.iter().position(|load| *load == cell.load));
     let mut rows = measure(ask, cells, ask.rounds(1, FULL_ROUNDS))?;
-    // Its space is the same each time, and it takes ten times as long.
+    // PMDK takes the same space each time, and ten times as long.
     let theirs = grid(ask, &Load::FRAGBENCH, &[Kind::Pmdk], &[Mode::Flush], &[1]);
     if Kind::Pmdk.is_here().is_ok() {
         rows.extend(measure(ask, theirs, 1)?);
@@ -56,7 +50,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{space}\n{speed}\n{ratios}\n{PAPER}{}", missing()))
 }
 
-/// Also with morphing by without.
 fn all_ratios(rows: &[Row]) -> Map {
     let mut all = ratios(rows, "ns_per_op", "time");
     all.extend(ratios(rows, "peak_bytes", "space").into_iter().filter(|(name, _)| name.starts_with("space")));

@@ -1,9 +1,5 @@
-//! `nvalloc-fig16`: stripes of bitmaps, and the share of live objects below which a slab morphs.
-//!
-//! **What.** Threadtest with 1 to 8 stripes: flushed, and modelled; Fragbench W4 with thresholds
-//! from 0 to 50 %: speed and space.
-//!
-//! **From.** NVAlloc §6.5 and figure 16.
+//! `nvalloc-fig16`: stripes of bitmaps, and the share of live objects below which a slab morphs
+//! (NVAlloc §6.5).
 
 use super::nvalloc::{Cell, FULL_ROUNDS, QUICK_PERCENT, SPEED, check, measure, modelled};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, lines, table};
@@ -26,7 +22,6 @@ const SPACE: [Column; 5] = [
     ("", "status", Show::Status),
 ];
 
-/// Runs a load with each value of an option; rows have the value.
 pub fn sweep(ask: &Ask<'_>, load: Load, mode: Mode, option: &'static str, values: &[u64]) -> Result<Vec<Row>, String> {
     let percent = ask.form(QUICK_PERCENT, 100);
     let cell = |value: &u64| {
@@ -41,7 +36,6 @@ pub fn sweep(ask: &Ask<'_>, load: Load, mode: Mode, option: &'static str, values
     Ok(rows)
 }
 
-/// A picture of time by an option.
 pub fn draw(sheet: &mut Sheet, option: &str, title: Title<'_>) {
     let rows: Vec<&Row> =
         sheet.rows().iter().filter(|row| row.word("option") == option && row["ns_per_op"].is_number()).collect();

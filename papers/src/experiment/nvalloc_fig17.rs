@@ -1,10 +1,5 @@
-//! `nvalloc-fig17`: what collecting the bookkeeping log costs.
-//!
-//! **What.** The extents of Craton's heap and their log alone ([`log_gc`](crate::heaps::load)): the
-//! slow collection above 8 KiB to 1 MiB of log, and never. The fast one always runs. The heap's
-//! threshold is 64 KiB.
-//!
-//! **From.** NVAlloc §6.6 and figure 17.
+//! `nvalloc-fig17`: what collecting the bookkeeping log costs (NVAlloc §6.6). The fast collection
+//! always runs. The heap's threshold is 64 KiB.
 
 use super::nvalloc::{Cell, FULL_ROUNDS, QUICK_PERCENT, check, measure};
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, groups, table};
@@ -50,7 +45,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))
 }
 
-/// Time with collection by time without.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for row in rows.iter().filter(|row| row.is_ok() && !row.word("allocator").ends_with(NEVER)) {

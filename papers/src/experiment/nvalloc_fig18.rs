@@ -1,9 +1,5 @@
-//! `nvalloc-fig18`: time to find a list again whose process ended without closing the heap.
-//!
-//! **What.** A process makes a list of a million nodes, in the full form also ten million, and
-//! ends. Another opens a copy of the file, and allocates once; then it counts the nodes.
-//!
-//! **From.** NVAlloc §6.6 and figure 18: 10 million nodes of 64 to 128 bytes, one thread.
+//! `nvalloc-fig18`: time to find a list again whose process ended without closing the heap (NVAlloc
+//! §6.6).
 
 use super::nvalloc::{Cell, FULL_ROUNDS, Heaps, QUICK_PERCENT, check, measure_by, missing, ratios};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, distinct, groups, table};
@@ -57,7 +53,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}{}", missing()))
 }
 
-/// Makes the list once, and opens a copy in each round.
 fn recover(ask: &Ask<'_>, heaps: &Heaps<'_>, heap: Kind, mode: Mode, percent: u64) -> Result<Vec<Row>, String> {
     if heap.is_here().is_err() || ask.stopped() {
         return Ok(Vec::new());
@@ -82,7 +77,7 @@ fn recover(ask: &Ask<'_>, heaps: &Heaps<'_>, heap: Kind, mode: Mode, percent: u6
     })
 }
 
-/// Copies a file and its holes.
+/// Keeps holes.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let done = Command::new("cp").arg("--sparse=always").args([from, to]).status();
     match done {

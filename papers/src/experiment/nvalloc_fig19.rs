@@ -1,8 +1,4 @@
-//! `nvalloc-fig19`: stripes where caches persist.
-//!
-//! **What.** Threadtest without flushes, by one thread, with 1 to 8 stripes.
-//!
-//! **From.** NVAlloc §6.7 and figure 19, with 4 threads and up to 32 stripes.
+//! `nvalloc-fig19`: stripes where caches persist (NVAlloc §6.7).
 
 use super::nvalloc::{SPEED, check};
 use super::nvalloc_fig16::{draw, sweep};

@@ -1,10 +1,5 @@
-//! `nvalloc-fig1a`: how many flushes flush a line again that was flushed just before.
-//!
-//! **What.** Flushes and fences of an operation, and the share of flushes whose line is among the
-//! last four flushed, counted exactly. Slots lie a line apart, so that the allocator alone causes
-//! them.
-//!
-//! **From.** NVAlloc §3.1 and figure 1(a).
+//! `nvalloc-fig1a`: how many flushes flush a line again that was among the last four (NVAlloc
+//! §3.1). Slots lie a line apart, so that the allocator alone causes them.
 
 use super::nvalloc::{COUNTS, check, grid, measure, missing};
 use super::nvalloc_fig9::LOADS;

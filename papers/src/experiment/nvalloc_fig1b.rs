@@ -1,12 +1,4 @@
-//! `nvalloc-fig1b`: memory of allocators when the sizes of objects change.
-//!
-//! **What.** Peak resident set by live data. Slabs of one size class that cannot serve another keep
-//! free memory.
-//!
-//! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. The peak
-//! is without the benchmark's list of live objects.
-//!
-//! **State.** Full: 1 GiB of live data as in the paper. Quick: 1/64 of it.
+//! `nvalloc-fig1b`: memory of allocators when the sizes of objects change (NVAlloc §3.2, Table 1).
 
 use super::ask::workload;
 use super::series::{self, Result};
@@ -39,7 +31,6 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     if !refused.is_empty() {
         results.push(Result { name: "proof".to_owned(), runs: refused });
     }
-    // Live data at the peak, and the benchmark's list, which does not count.
     let rows = Result::rows_with(&results, |result, row| {
         let (live_bytes, list_bytes) = live(&result.name).unwrap_or_default();
         let peak_per_live = per_live(row.num("peak_rss_bytes"), live_bytes, list_bytes);

@@ -1,9 +1,4 @@
-//! `nvalloc-fig2`: where the first thousand flushes of metadata go.
-//!
-//! **What.** Offsets of the first 1000 flushes of DBMStest, without those of the program's slots.
-//! The picture shows each; the table, how far they are spread and how many follow the last one.
-//!
-//! **From.** NVAlloc §3.3 and figure 2.
+//! `nvalloc-fig2`: where the first thousand flushes of metadata go (NVAlloc §3.3).
 
 use super::nvalloc::{Cell, QUICK_PERCENT, check, measure, missing};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, distinct, table};

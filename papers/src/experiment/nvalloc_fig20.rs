@@ -1,8 +1,4 @@
-//! `nvalloc-fig20`: small objects where caches persist.
-//!
-//! **What.** The loads of [`nvalloc-fig9`](super::nvalloc_fig9) without flushes, by threads.
-//!
-//! **From.** NVAlloc §6.7 and figure 20.
+//! `nvalloc-fig20`: small objects where caches persist (NVAlloc §6.7).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::nvalloc_fig9::LOADS;

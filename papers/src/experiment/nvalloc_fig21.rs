@@ -1,8 +1,4 @@
-//! `nvalloc-fig21`: large objects where caches persist.
-//!
-//! **What.** The loads of [`nvalloc-fig12`](super::nvalloc_fig12) without flushes, by threads.
-//!
-//! **From.** NVAlloc §6.7 and figure 21.
+//! `nvalloc-fig21`: large objects where caches persist (NVAlloc §6.7).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::nvalloc_fig12::LOADS;

@@ -1,9 +1,4 @@
-//! `nvalloc-fig9`: small objects on heaps that lose none in a crash.
-//!
-//! **What.** Threadtest, Prod-con, Shbench, Larson-small, and eight objects linked as one step, on
-//! Craton's heap with logs and on PMDK: flushed, without flushes, and modelled.
-//!
-//! **From.** NVAlloc §6.2 and figure 9, on Optane with 1 to 64 threads.
+//! `nvalloc-fig9`: small objects on heaps that lose none in a crash (NVAlloc §6.2).
 
 use super::nvalloc::{FULL_ROUNDS, check, grid, measure, speeds, threads};
 use super::{Ask, Findings};
@@ -21,7 +16,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     check(ask, &ALL)?;
     let heaps = [Kind::CratonLog, Kind::Pmdk];
     let mut cells = grid(ask, &ALL, &heaps, &[Mode::Flush, Mode::None], &threads());
-    // Two threads are the least of a pair, and batches are counted by one.
+    // A pair has two threads; batches are counted by one.
     cells.retain(|cell| match cell.load {
         Load::ProdCon => cell.threads > 1 || threads().len() == 1,
         Load::Publish => cell.threads == 1,

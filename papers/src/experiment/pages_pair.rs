@@ -1,10 +1,6 @@
-//! `pages-pair`: the cost of New and Delete of one page in a warm heap, from 1 GiB to 1 TiB.
-//!
-//! **What.** A page heap over an empty floor is filled, and a tenth freed at random. `pair`: one
-//! page allocated and freed; `turnover`: one of some thousand spans freed at random, then one
-//! allocated, which mostly misses the caches.
-//!
-//! **From.** TEMERAIRE §4 wants requests whose cost does not depend on the heap's size.
+//! `pages-pair`: the cost of New and Delete of one page in a warm heap, from 1 GiB to 1 TiB
+//! (TEMERAIRE §4). `turnover` frees one of some thousand spans at random, then allocates one, which
+//! mostly misses the caches.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
@@ -21,7 +17,7 @@ use std::time::Instant;
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
 const QUICK_SIZES: usize = 2;
-/// Few, so that the best repetition was not interrupted.
+/// Few: the best repetition was not interrupted.
 const PAIRS: u32 = 10_000;
 const REPETITIONS: usize = 300;
 const QUICK_REPETITIONS: usize = 60;
@@ -103,7 +99,7 @@ struct Filled {
 }
 
 fn density_of(span: PageRange) -> Density {
-    // Only the caller knows: short spans are mostly slabs of small objects.
+    // Short spans are mostly slabs of small objects.
     if span.len.0 == 1 { Density::Dense } else { Density::Sparse }
 }
 
@@ -118,7 +114,7 @@ impl Filled {
         let (mut rng, mut spans) = (Rng::new(SEED, 0), Vec::new());
         let pages = hugepages.pages();
         while heap.in_use() < pages {
-            // Each order of magnitude from 1 to 127 pages is equally likely.
+            // Magnitudes from 1 to 127 pages are equally likely.
             let low = 1 << rng.below(7);
             let range = PageRange { len: Pages(low + rng.below(low)), ..PageRange::default() };
             let span = heap.alloc(range.len, Pages(1), density_of(range));

@@ -1,14 +1,5 @@
-//! `pheap-sync`: what it takes to make scattered pages durable at once, all or none.
-//!
-//! **What.** 1 to 1,000 random pages of 64 MiB are changed and made durable: by the sync of
-//! Craton's heaps on disks, by a transaction of LMDB and of SQLite with its write-ahead log, and by
-//! two flushes of the bytes, to a log and to their place, each in one piece. Stores take turns.
-//!
-//! **From.** The question is ours: a heap on an ordinary disk.
-//!
-//! **State.** Files lie in the temporary directory, which should be on a disk.
-//!
-//! **Failure.** A library that is not installed has no rows and a line below the table.
+//! `pheap-sync`: scattered pages made durable at once, all or none (docs/experiments.md). Files lie
+//! in the temporary directory, which should be on a disk.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, groups, json, mean, pairs, table};
 use super::{Ask, Findings};
@@ -20,10 +11,8 @@ use craton_lab::summary::Spread;
 use std::fs;
 use std::time::Instant;
 
-/// Pages of a change.
 const PAGES: [usize; 4] = [1, 10, 100, 1000];
 const FULL_ROUNDS: usize = 5;
-/// Changes of a round.
 const FULL_CHANGES: usize = 20;
 const QUICK_CHANGES: usize = 2;
 
@@ -42,7 +31,6 @@ fn load(pages: usize) -> String {
     format!("sync-{pages}")
 }
 
-/// A store in its folder, with what it took.
 struct Place {
     name: &'static str,
     store: Box<dyn Durable>,
@@ -50,7 +38,6 @@ struct Place {
     _folder: Scratch,
 }
 
-/// Of one load on one store.
 #[derive(Clone, Default)]
 struct Found {
     /// Commits alone, then with the changes, and with all.
@@ -91,7 +78,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     findings(ask, rows, &missing)
 }
 
-/// One change of random pages, and its times.
 fn change(store: &mut dyn Durable, pages: usize, rng: &mut Rng, found: &mut Found) {
     let mut records = Vec::with_capacity(pages);
     while records.len() < pages {
@@ -114,7 +100,7 @@ fn change(store: &mut dyn Durable, pages: usize, rng: &mut Rng, found: &mut Foun
     found.failed = found.failed.take().or(done.err());
 }
 
-/// Bytes that this process has sent to disks.
+/// That this process has sent to disks.
 fn written_bytes() -> u64 {
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));

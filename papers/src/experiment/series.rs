@@ -1,9 +1,5 @@
-//! Measures several commands, each on all allocators.
-//!
-//! **What.** If all cases are one lab program, one proof of service suffices.
-//!
-//! **Failure.** An allocator that does not serve becomes one row with the reason. Stopped early,
-//! returns the cases so far.
+//! Measures several commands, each on all allocators. One that does not serve becomes one row with
+//! the reason.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};
@@ -21,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub struct Case {
     pub name: String,
     pub command: Vec<OsString>,
-    /// Else [`prove`] has proved service for all.
+    /// Else [`prove`] did for all.
     pub prove: bool,
 }
 
@@ -52,7 +48,6 @@ pub fn status(runs: &[Run], allocator: &str) -> String {
     first.map_or("-".to_owned(), |run| run.status.to_string())
 }
 
-/// Allocators that serve a short command, and failed runs of the others.
 pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
     let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };
     let measured = measure::measure(&Plan { progress: &|now| (ask.progress)("proof", now), ..plan });
@@ -105,7 +100,6 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// A line for each missing program.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -117,7 +111,7 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// The inputs of cases without a command (slow). Removes failed cases; returns lines about them.
+/// Inputs of cases without a command. Removes failed cases; returns lines about them.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

@@ -1,6 +1,5 @@
-//! The sheet of an experiment: rows, and the text, document and pictures made from them.
-//!
-//! **State.** A row without `status`, or with `ok`, succeeded.
+//! The sheet of an experiment: rows, and what is made from them. A row without `status`, or with
+//! `ok`, succeeded.
 
 use super::{Ask, Findings};
 use craton_lab::document::{Described, Document};
@@ -53,7 +52,6 @@ impl Fields for Row {
     }
 }
 
-/// Appends the fields of `more`, then the status.
 pub fn with(mut row: Row, more: &impl Serialize, status: &str) -> Row {
     if let (Row::Object(fields), Ok(Row::Object(more))) = (&mut row, serde_json::to_value(more)) {
         fields.extend(more);
@@ -82,7 +80,6 @@ pub enum Show {
     By(fn(&Row) -> String),
 }
 
-/// Heading, field, format. A missing figure is `-`.
 pub type Column = (&'static str, &'static str, Show);
 
 fn cell(row: &Row, field: &str, show: Show) -> String {
@@ -113,12 +110,10 @@ pub fn percent(part: f64, digits: usize) -> String {
     format!("{:.digits$} %", part * 100.0)
 }
 
-/// 0 of nothing.
 pub fn part(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// 0 of nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }
@@ -126,7 +121,7 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each of `ours` by that of the first of `theirs` with equal fields `same`.
+/// By the first of `theirs` with equal fields `same`.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -170,13 +165,11 @@ pub fn lines<'a>(
     distinct(rows.clone(), &name).into_iter().map(line).collect()
 }
 
-/// A line of each of these fields over `x`.
 pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &[(&str, &str)]) -> Vec<Line> {
     let line = |(name, y): &(&str, &str)| lines(rows.clone(), |_| (*name).to_owned(), |row| (row.num(x), row.num(y)));
     y.iter().flat_map(line).collect()
 }
 
-/// By `name`, a bar for each of `series`, from a row by `of`.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -193,7 +186,7 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// File suffix (first: empty), subject, content.
+/// File suffix, subject, content.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
@@ -224,7 +217,6 @@ impl Sheet {
         &self.document.rows
     }
 
-    /// Returns them as text, one a line.
     pub fn ratios(&mut self, of: impl FnOnce(&[Row]) -> Map, digits: usize) -> String {
         self.document.ratios = of(self.rows());
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()

@@ -2,10 +2,9 @@
 
 use super::Ask;
 
-/// Each case is played once.
+/// Played once.
 pub const ONCE: [(&str, ()); 1] = [("the page heap", ())];
 
-/// Error: an unused option, or an unknown case.
 pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), String> {
     ask.refuse(&["--peers", "--runs"], ", which is a simulation of Craton's page heap")?;
     if cases.is_empty() {
@@ -16,7 +15,7 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
 
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
-/// Plays each case in every way, until the caller stops. Fails as [`check`] does.
+/// In every way, until the caller stops.
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

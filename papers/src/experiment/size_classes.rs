@@ -1,9 +1,5 @@
-//! `size-classes`: the waste of rounding sizes up to classes, by several rules.
-//!
-//! **What.** A class wastes most on its smallest size. Bytes taken include the slab's tail. A
-//! profile's waste is of its live objects, on full slabs.
-//!
-//! **From.** TEMERAIRE §3: classes waste at most 1/8. The library's rule came from these figures.
+//! `size-classes`: the waste of rounding sizes up to classes, slabs' tails included, by several
+//! rules (TEMERAIRE §3: at most 1/8).
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, percent, table};
 use super::simulation::{self, ONCE};
@@ -13,7 +9,7 @@ use craton_base::PAGE_SIZE;
 use craton_lab::picture::{Axis, Unit};
 use craton_slab::size_class::{CLASSES, geometry};
 
-/// The C ABI requires an alignment of 16 B: sizes up to this are not among the worst.
+/// By the C ABI's alignment, sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
 const LARGEST: u64 = 256 << 10;
 const MOST_WASTE: f64 = 0.04;
@@ -56,7 +52,7 @@ fn library() -> Vec<Class> {
     (1..=CLASSES).map(of).collect()
 }
 
-/// The shortest slab of 2^k pages with this many objects and at most this part as tail.
+/// The shortest, with at most this part as tail.
 fn slab(object: u64, objects: u64, part: u64) -> Class {
     let fits = |pages: &u64| {
         let span = pages * PAGE_SIZE as u64;
@@ -66,7 +62,7 @@ fn slab(object: u64, objects: u64, part: u64) -> Class {
     Class { object, pages, objects: pages * PAGE_SIZE as u64 / object }
 }
 
-/// Multiples of 16, then this number of steps in each doubling; above 32 KiB whole pages.
+/// Multiples of 16, then `steps` in each doubling; above 32 KiB whole pages.
 fn even(steps: u64) -> Vec<Class> {
     let mut classes: Vec<_> = (1..=steps).map(|n| slab(16 * n, 8, 16)).collect();
     let mut start = 16 * steps;
@@ -121,7 +117,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Of each class's smallest size, with that.
+/// Of each class's smallest size.
 fn worst(classes: &[Class]) -> impl Iterator<Item = (f64, u64)> {
     let least = std::iter::once(1).chain(classes.iter().map(|class| class.object + 1));
     least.zip(classes).map(|(size, class)| (1.0 - size as f64 / class.taken(), size))
@@ -156,8 +152,7 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,
         "taken_bytes": taken as u64,
-        // Parts of the bytes taken: all waste, rounding to the class, slabs' tails, whole pages
-        // beyond.
+        // By the bytes taken.
         "waste": of_taken(taken - requested),
         "rounding": of_taken(rounding),
         "tail": of_taken(tail),

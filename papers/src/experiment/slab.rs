@@ -1,6 +1,4 @@
-//! Common parts of the experiments with `craton-objects`.
-//!
-//! **Failure.** A failed case is a row with the reason; an unserved one is not retried.
+//! Common parts of the experiments with `craton-objects`. An unserved case is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
 use super::tool::{NOT_SERVED, Tool};
@@ -89,7 +87,7 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
         "from": case.from.name(),
         "what": case.what,
         "batch": case.batch,
-        // Of one object; 0 without a figure.
+        // 0 without a figure.
         "ns_median": of(|one| one.ns_median).map_or(0.0, |spread| spread.median),
         "ns_min": of(|one| one.ns_min).map_or(0.0, |spread| spread.min),
         "status": status,
@@ -123,7 +121,6 @@ pub fn name((allocator, from): (&str, &str)) -> String {
     }
 }
 
-/// A line for each object and batch, a column for each allocator; then failures.
 pub fn table(rows: &[Row]) -> String {
     let servers = servers(rows);
     let mut lines = vec![vec!["what".to_owned(), "batch".to_owned()]];

@@ -1,13 +1,5 @@
-//! `slab-colour`: the benefit of slabs whose objects begin at different offsets.
-//!
-//! **What.** Objects of which only the first 48 bytes are used: with colouring, without, and
-//! 4.4BSD's powers of two. Sets in use, lines without room in their set, and the time of a walk
-//! over three quarters of a cache.
-//!
-//! **From.** Bonwick94 §4.1, §4.3.
-//!
-//! **State.** 8 ways, lines of 64 bytes; the arena begins at a multiple of 512 KiB. The walk uses
-//! processor 0's cache sizes. Beyond the first cache the kernel's choice of pages decides.
+//! `slab-colour`: the benefit of slabs whose objects begin at different offsets (Bonwick94 §4.1,
+//! §4.3).
 //!
 //! **Unsafe.** Uses raw memory.
 
@@ -103,7 +95,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text + ratios.as_str())
 }
 
-/// Levels 1 and 2 of processor 0, as far as reported.
+/// Of processor 0, as far as reported.
 fn here() -> [Cache; 2] {
     let mut caches = SIMULATED;
     for index in 0..8 {
@@ -152,7 +144,6 @@ fn objects(size: usize, count: usize, layout: Layout) -> Result<Objects, String>
     Ok(Objects { at, colours, _memory: Memory::Slabs(arena) })
 }
 
-/// Three quarters of a cache's lines.
 fn fill(cache: Cache) -> usize {
     cache.bytes / LINE * 3 / 4
 }
@@ -196,8 +187,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
     Ok(rows)
 }
 
-/// The part of sets with hot bytes; the fullest set's lines by the mean; the part of lines without
-/// room.
+/// The part of sets with hot bytes; the fullest set by the mean; lines without room.
 fn spread(addresses: &[usize], cache: Cache) -> (f64, f64, f64) {
     let mut sets = vec![0usize; cache.bytes / LINE / cache.ways];
     for at in addresses {
@@ -227,12 +217,12 @@ fn link(at: &[*mut u8]) {
     }
 }
 
-/// Of a warm step: an object's first word is the next one's address; the last hot word is changed.
+/// Of a warm step: an object's first word is the next one's address.
 fn step_ns(at: &[*mut u8]) -> f64 {
     let walk = |steps: usize| {
         let mut here = at[0];
         for _ in 0..steps {
-            // SAFETY: objects are linked in a circle, and ours.
+            // SAFETY: a circle of our objects.
             unsafe {
                 let last = here.add(HOT - 8).cast::<u64>();
                 last.write(last.read().wrapping_add(1));

@@ -1,11 +1,8 @@
-//! `slab-debug`: the cost of the debugging kit in real programs.
+//! `slab-debug`: the cost of the debugging kit in real programs (docs/experiments.md). Two forms
+//! without samples show what the machine can resolve. The verdict compares within rounds, which
+//! slow hours do not change.
 //!
-//! **What.** Default samples cost too little for wall time and few rounds: many short rounds, by
-//! processor time. Two of the forms are without samples; their difference shows what the machine
-//! can resolve. The verdict compares within rounds, which a machine's slow hours do not change.
-//! Then checks that need no separate pages, and all but the search for leaks.
-//!
-//! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
+//! **From.** GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
 use super::series::{self, Result};
 use super::{Ask, Findings};
@@ -17,7 +14,7 @@ use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize, within_rounds};
 
-/// The name's suffix, and the option. By default there are samples.
+/// Suffix and option.
 const OFF: (&str, &str) = ("off", "guard_sample=0");
 const AGAIN: (&str, &str) = ("off again", "guard_sample=0");
 const FORMS: [(&str, &str); 2] = [

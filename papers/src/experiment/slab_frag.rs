@@ -1,10 +1,5 @@
-//! `slab-frag`: the memory of a kernel's objects beyond the requested bytes.
-//!
-//! **What.** After each step of [`crate::kernel`] the total fragmentation, 1 − requested ÷ consumed
-//! bytes, of Craton's caches and three other kernel allocators.
-//!
-//! **From.** Bonwick94 §5.2, and other ways to run the caches: one for each rare kind; shorter
-//! pages; complete slabs freed at once, after 15 seconds, never.
+//! `slab-frag`: the memory of a kernel's objects beyond the requested bytes (Bonwick94 §5.2), and
+//! other ways to run the caches.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
@@ -18,9 +13,8 @@ use std::collections::BTreeMap;
 
 /// The target after all steps.
 const REACH: f64 = 0.10;
-/// Craton's caches, which come first.
+/// Craton's come first.
 const CRATONS: usize = 6;
-/// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\
@@ -30,7 +24,6 @@ slab 11 %, 13 %, 14 %, 14 %; SunOS 4.1.3 7 %, 19 %, 19 %, 27 %; 4.4BSD 20 %, 43 
 
 type Play = fn(&Trace, &[Kind], usize) -> Result<Vec<Held>, String>;
 
-/// Name, the paper's name, player.
 const HEAPS: [(&str, &str, Play); 9] = [
     (OURS, "slab, rare kinds by size, idle slabs go after 15 s", |trace, kinds, bytes| {
         caches(trace, kinds, bytes, Policy::USUAL)
@@ -108,7 +101,6 @@ const LOADS: [(Load, &str); 3] = [
     (Load::Between, "files come into memory between buffers of short lives"),
 ];
 
-/// Why the order differs from the paper's: by load, and whether free pages are returned.
 fn loads(kinds: &[Kind], seeds: u64) -> Result<String, String> {
     let mut text = "16 MB by load; fast-fits gives whole free pages back at once, fast-fits-keeps none\n".to_owned();
     for (load, what) in LOADS {
@@ -155,7 +147,7 @@ fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f
     (!all.is_empty()).then(|| mean(all))
 }
 
-/// By others', largest machine; the smallest's by `REACH`.
+/// By others', largest machine.
 fn ratios(rows: &[Row]) -> Map {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
     let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);

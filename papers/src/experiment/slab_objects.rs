@@ -1,8 +1,5 @@
-//! `slab-objects`: the benefit of objects that stay constructed while they are free.
-//!
-//! **What.** Each malloc constructs each time, a cache of `libcraton.so` once.
-//!
-//! **From.** Bonwick94 §2 and the second table of §5.1.
+//! `slab-objects`: the benefit of objects that stay constructed while they are free (Bonwick94 §2,
+//! second table of §5.1).
 
 use super::sheet::{Fields, Map, Row, Title, by, groups};
 use super::slab::{self, Case};
@@ -46,7 +43,7 @@ fn of_type(rows: &[Row], name: &str, batch: u64) -> Vec<Row> {
     rows.iter().filter(|row| row.word("what") == name && row.int("batch") == batch).cloned().collect()
 }
 
-/// By malloc's with constructor: each type on Craton, all types on each allocator.
+/// By malloc's with constructor.
 fn ratios(rows: &[Row]) -> Map {
     let cached = (OURS, "cache");
     let mut ratios = Map::new();

@@ -1,12 +1,5 @@
-//! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one.
-//!
-//! **What.** A steady load and spikes, in virtual time, at three intervals of the working set: 0
-//! (all free objects go each second), 15 s, never.
-//!
-//! **From.** Bonwick94 §3.4, which found little sensitivity to the interval.
-//!
-//! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
-//! Spikes of 4096 objects last a second.
+//! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one
+//! (Bonwick94 §3.4).
 //!
 //! **Unsafe.** Moves raw objects and magazines.
 
@@ -24,7 +17,7 @@ const SPIKE: usize = 4096;
 const SPIKES: [u64; 7] = [10, 15, 20, 25, 30, 50, 170];
 const SECONDS: u64 = 240;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Live besides the spikes, as a part of one.
+/// The part of a spike that is live besides.
 const STEADY: usize = 8;
 
 const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];
@@ -152,13 +145,13 @@ impl Cache {
             }
         }
         let keep = slabs.complete() - slabs.idle().min(slabs.complete());
-        // SAFETY: as above; counting does not use the cache.
+        // SAFETY: as above; counting does not use it.
         unsafe { slabs.reap(keep, arena, |_| *destroyed += 1) };
     }
 }
 
 fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
-    // SAFETY: free and constructed; the magazine owned it.
+    // SAFETY: free and constructed.
     unsafe { slabs.free(object, true) }.expect("it is an object of the cache");
 }
 
@@ -183,7 +176,7 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Ro
             }
             let objects = out.len() as u64;
             rows.push(row(&cache, interval, second, objects, before));
-            // The last ones go first, but a few were exchanged with steady ones.
+            // The last first; a few were exchanged with steady ones.
             while out.len() > steady {
                 let last = out.len() - 1;
                 if rng.one_in(500) {

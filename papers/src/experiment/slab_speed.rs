@@ -1,6 +1,4 @@
-//! `slab-speed`: the cost of allocating and freeing memory of one size.
-//!
-//! **From.** Bonwick94 §5.1, first table.
+//! `slab-speed`: the cost of memory of one size (Bonwick94 §5.1, first table).
 
 use super::sheet::{Fields, Map, Row, Title, lines};
 use super::slab::{self, Case};
@@ -59,7 +57,7 @@ fn ratios(rows: &[Row]) -> Map {
             _ => add("slabs", ("slabs", "slabs")),
         }
     }
-    // The fastest malloc that is not ours.
+    // The fastest but ours.
     let peers = servers.iter().filter(|(name, from)| *from == "malloc" && !is_craton(name));
     let of = |peer: &str| slab::ratio(rows, (peer, "malloc"), (BASE, "malloc"));
     let best = peers.filter_map(|(name, _)| Some((*name, of(name)?))).min_by(|a, b| a.1.total_cmp(&b.1));

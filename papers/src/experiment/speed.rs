@@ -1,7 +1,4 @@
-//! `speed`: every workload on every allocator, with the means of time and memory.
-//!
-//! **What.** The workloads of [`crate::work`] and this machine's real programs, interleaved. Ratios
-//! have fixed names ([`craton_lab::ratios`]).
+//! `speed`: every workload and real program on every allocator ([`craton_lab::ratios`]).
 
 mod losses;
 mod pictures;

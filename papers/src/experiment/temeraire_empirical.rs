@@ -1,7 +1,4 @@
-//! `temeraire-empirical`: the page heap's memory under a varying load.
-//!
-//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. Other distributions: `craton-work
-//! empirical --simulated --profile FILE`.
+//! `temeraire-empirical`: the page heap's memory under a varying load (TEMERAIRE §6.1).
 
 use super::courses::{self, Course, RELEASE};
 use super::sheet::{Column, Row, Sheet, Show, Title, fields, runs, table};
@@ -10,7 +7,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
-/// Long compared with the heap's demand windows of seconds.
+/// Long by the demand windows of seconds.
 const SECONDS: f64 = 600.0;
 
 const COLUMNS: [Column; 7] = [

@@ -1,11 +1,5 @@
-//! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays.
-//!
-//! **What.** A saw of ten teeth: demand rises by spans of four hugepages, then most are freed at
-//! once; at last it stays low.
-//!
-//! **From.** TEMERAIRE Figure 10 (there a program that learns) and §4.3. The first fall is
-//! released. The limit then grows with demand, and later teeth need no call; two seconds after the
-//! last one it is at its minimum.
+//! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays (TEMERAIRE
+//! Figure 10, §4.3).
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};
@@ -17,7 +11,7 @@ const FULL_BYTES: u64 = 8 << 30;
 const QUICK_BYTES: u64 = 1 << 30;
 const SPAN: HugePages = HugePages(4);
 const TEETH: u64 = 10;
-/// Between falls: shorter than the window of two seconds.
+/// Shorter than the window of two seconds.
 const TOOTH_NS: u64 = SECOND_NS;
 const END_NS: u64 = TEETH * TOOTH_NS + 6 * SECOND_NS;
 const STEP_NS: u64 = SECOND_NS / 100;
@@ -58,7 +52,6 @@ fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;
     }
-    // Rises over nine tenths of the tooth, then stays: the fall is one step.
     let part = (now_ns % TOOTH_NS * 10 / 9).min(TOOTH_NS);
     LOW_PERCENT + (100 - LOW_PERCENT) * part / TOOTH_NS
 }
@@ -95,7 +88,6 @@ fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
 }
 
 fn show(rows: &[Row]) -> String {
-    // Before the next tooth: demand is at its top.
     let end_of = |second: u64| at(rows, second as f64 - 0.01);
     let calls = |second| end_of(second).map_or(0, |row| row.int("system_calls"));
     let second = |s| Some(with(end_of(s)?.clone(), &json!({ "second": s, "calls": calls(s) - calls(s - 1) }), "ok"));

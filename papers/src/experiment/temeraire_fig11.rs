@@ -1,15 +1,6 @@
-//! `temeraire-fig11`: the choice of a hugepage for a span, and its cost after demand has dropped.
-//!
-//! **What.** At half time a random half of the demand dies at once, and births continue at half the
-//! rate. Three searches of the filler: longest free range first, fullest hugepage first, global
-//! best fit, all spans sparse. `craton`: the first search, with dense spans apart.
-//!
-//! **From.** TEMERAIRE Figure 11 and §6.1. **The load**, [`spans`], is the slabs of a profile's
-//! objects. No span moves, so a hugepage becomes free only when its last span dies: three loads
-//! differ in lives ([`Lives`]). A larger heap has more births, not longer lives.
-//!
-//! **State.** The quick form's 512 MiB make the cache's minimum of 16 MiB 1/16 of the demand after
-//! the drop.
+//! `temeraire-fig11`: the choice of a hugepage for a span, and its cost after demand has dropped
+//! (docs/experiments.md). The quick form's 512 MiB make the cache's minimum of 16 MiB 1/16 of the
+//! demand after the drop.
 
 use super::sheet::{
     Column, Fields, Row, Sheet, Show, Title, by, distinct, json, lines, part, percent, runs, table, with,
@@ -30,7 +21,6 @@ const HALF_S: f64 = 120.0;
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
-/// The search, and whether dense spans are requested as such.
 type Play = fn(&Profile, u64) -> Result<Vec<Row>, String>;
 const POLICIES: [(&str, Play); 4] = [
     ("craton", play::<LongestFreeFirst, true>),
@@ -88,7 +78,6 @@ fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))
 }
 
-/// Until [`HALF_S`] after the drop, a row for each second.
 fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
     // A larger heap means longer lives; faster time restores the profile's.
@@ -111,7 +100,7 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
     while let Some(event) = process.next_event() {
         let now_s = process.now_s * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
-        // The heap is filled before the first moment, and the last has a separate row.
+        // The last moment has a separate row.
         if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {
             rows.push(row(&world, now_s));
         }
@@ -147,7 +136,7 @@ fn per_used(row: &Row) -> f64 {
     part(row.int("backed_bytes"), row.int("used_bytes"))
 }
 
-/// After the drop, from which on memory stays near demand.
+/// From then on memory stays near demand.
 fn near_after_s(rows: &[Row]) -> Option<f64> {
     let far = rows.iter().rposition(|row| per_used(row) > NEAR);
     let near = rows.get(far.map_or(0, |far| far + 1))?;

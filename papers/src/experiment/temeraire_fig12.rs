@@ -1,9 +1,5 @@
-//! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions.
-//!
-//! **What.** Live memory grows in spans of 1.1 MiB, or of 0.6 to 2.5 MiB, two births to a death.
-//! Without regions, each span leaves slack.
-//!
-//! **From.** TEMERAIRE Figure 12 and §4.5. Regions start once slack outweighs small spans.
+//! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions
+//! (TEMERAIRE Figure 12, §4.5).
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, part, runs, table};
 use super::world::World;
@@ -52,7 +48,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("the largest heaps of each course\n\n{text}"))
 }
 
-/// To `top` bytes; a row for each growth by a quarter.
+/// A row for each growth by a quarter.
 fn play(name: &str, (least, most): (u64, u64), regions: bool, top: u64) -> Result<Vec<Row>, String> {
     let mut world: World = World::new(4 * top + (4 << 30));
     world.heap.set_regions(regions);

@@ -1,6 +1,5 @@
-//! `temeraire-fig13`: the part of the heap on hugepages, with and without release.
-//!
-//! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap.
+//! `temeraire-fig13`: the part of the heap on hugepages, with and without release (TEMERAIRE Figure
+//! 13).
 
 use super::courses::{self, Course, RELEASE, rate_name};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, lines, part, runs, table};

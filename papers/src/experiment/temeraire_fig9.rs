@@ -1,12 +1,5 @@
-//! `temeraire-fig9`: a program that allocates and frees half a mebibyte in a loop.
-//!
-//! **What.** A turn's system calls in simulated memory, also of §4.4's loop, which strands a
-//! hugepage each turn if packed badly; then time and page faults of the real loop on each
-//! allocator, all pages written.
-//!
-//! **From.** TEMERAIRE Figure 9 and §4.4.
-//!
-//! **State.** A short process is subtracted from a long one, to exclude the start.
+//! `temeraire-fig9`: a program that allocates and frees half a mebibyte in a loop (TEMERAIRE Figure
+//! 9, §4.4). A short process is subtracted from a long one, to exclude the start.
 
 mod loops;
 
@@ -25,7 +18,7 @@ const SIMULATED_TURNS: u32 = 5000;
 const CACHES: [&str; 2] = ["as it is", "no cache"];
 const ROUNDS: usize = 5;
 const SIZE_BYTES: u64 = 512 << 10;
-/// Of a repetition; `craton-micro` does one that counts, and one before it.
+/// `craton-micro` does a repetition that counts, and one before it.
 const FULL_TURNS: u64 = 20_000;
 const QUICK_TURNS: u64 = 2000;
 const SHORT_TURNS: u64 = 1;
@@ -68,13 +61,12 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     rows.extend(results.first().into_iter().flat_map(|r| &r.runs).map(|run| real_row(run, &figures, turns)));
     let mut sheet = Sheet::new(ask, rows).compared(&allocators, &Ratios::default());
     draw(&mut sheet, &simulated, &figures);
-    // Processes that only start count as well.
+    // Also processes that only start.
     let failed = results.iter().skip(1).flat_map(|of| &of.runs).filter(|run| run.status != Status::Ok).count();
     sheet.failed += failed;
     sheet.findings(show(&loops, &figures, &results))
 }
 
-/// `turns` turns after as many uncounted ones.
 fn case(program: &OsString, name: &str, turns: u64, prove: bool) -> Case {
     let numbers = [("--size", SIZE_BYTES), ("--count", turns), ("--repetitions", 1)];
     let options = numbers.iter().flat_map(|(option, value)| [OsString::from(option), value.to_string().into()]);
@@ -87,7 +79,6 @@ fn turn_figures(results: &[Result], turns: u64) -> Vec<Turn> {
     let names = others(&[&long.runs], "");
     let turn = |name: &&str| {
         let (long, short) = (summarize(&long.runs, name)?, summarize(&short.runs, name)?);
-        // The repetition that counts and the one before it.
         let more = 2.0 * (turns - SHORT_TURNS) as f64;
         let of = |figure| Some((long.spread(figure)?.median - short.spread(figure)?.median).max(0.0) / more);
         Some(Turn { allocator: (*name).to_owned(), wall_s: of(Figure::Wall)?, faults: of(Figure::MinorFaults)? })

@@ -1,14 +1,5 @@
-//! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
-//!
-//! **What.** An hour on each profile, and as long again, up to three times, until the last quarter
-//! is flat. Its worst second counts: memory outside of spans ÷ bytes in spans, by the heap's parts,
-//! and the part on intact hugepages.
-//!
-//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Slabs'
-//! waste is not the page heap's, and has a separate column.
-//!
-//! **State.** 100 million events an hour (quick: 2 million), with lives stretched accordingly; one
-//! way keeps the profile's lives, in less time.
+//! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state (TEMERAIRE §6.1;
+//! 10.6 % of its fleet). Slabs' waste has a separate column.
 
 use super::courses;
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table};
@@ -33,15 +24,13 @@ const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least where hugepages are 
 struct Way {
     heap: HeapName,
     release: bool,
-    /// As in the profile; else the events take an hour.
+    /// Else the events take an hour.
     own_lives: bool,
     system: System,
 }
 
 const TEMERAIRE: Way = Way { heap: HeapName::Temeraire, release: true, own_lives: false, system: System::PLENTY };
 
-/// Unlimited hugepages over an hour, and with the profile's lives, with release and without; half
-/// as many as the heap has; a fork every five minutes; page frames instead of the filler's lists.
 const WAYS: [(&str, Way); 6] = [
     ("plenty", TEMERAIRE),
     ("own lives", Way { own_lives: true, ..TEMERAIRE }),
@@ -135,7 +124,7 @@ fn play(
     let samples = played.unwrap_or_default();
     let last = &samples[samples.len() * 3 / 4..];
     let summary = sim::summary(&samples);
-    // At the overhead's worst second, by the bytes in spans.
+    // At the overhead's worst second.
     let top = last.iter().max_by(|a, b| a.overhead().total_cmp(&b.overhead())).copied().unwrap_or_default();
     let of = |bytes: u64| part(bytes, top.span_bytes);
     let row = json!({
@@ -149,7 +138,6 @@ fn play(
         "sparse_free": of(top.sparse_free_bytes),
         "cached": of(top.cached_bytes),
         "region_free": of(top.region_free_bytes),
-        // The part of backed bytes on intact hugepages; broken hugepages, each counted whole.
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),

@@ -1,9 +1,5 @@
-//! `temeraire-redis`: redis with lists, with and without hugepages.
-//!
-//! **What.** Pushes five elements to a list and reads those.
-//!
-//! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap, with more
-//! requests.
+//! `temeraire-redis`: redis with lists, with and without hugepages (TEMERAIRE §5.1, there redis
+//! 6.0.9).
 
 use super::series::{self, Case, Result};
 use super::sheet::Sheet;

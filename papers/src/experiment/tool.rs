@@ -1,7 +1,5 @@
-//! A lab program that prints a line of JSON.
-//!
-//! **Failure.** The reason for a missing line; it begins with [`NOT_SERVED`] where the allocator
-//! does not serve.
+//! A lab program that prints a line of JSON. An error begins with [`NOT_SERVED`] where the
+//! allocator does not serve.
 
 use super::Ask;
 use super::sheet::Row;
@@ -23,14 +21,14 @@ pub struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    /// With a time limit for each process. Error: it is missing.
+    /// `limit`: of each process.
     pub fn new(ask: &'a Ask<'a>, name: &str, limit: Duration) -> Result<Self, String> {
         let program = (ask.tool)(name)?;
         let program = std::path::absolute(&program).unwrap_or(program);
         Ok(Self { ask, program, scratch: Scratch::new("what the processes write")?, limit })
     }
 
-    /// None if the caller stops.
+    /// `None`: the caller stops.
     pub fn run<T: DeserializeOwned>(&self, allocator: &Allocator, arguments: &[String]) -> Option<Result<T, String>> {
         let (variables, library) = match once::environment(allocator) {
             Ok(environment) => environment,

@@ -1,11 +1,5 @@
-//! `trust`: evidence for a user before malloc serves a program.
-//!
-//! **What.** Other projects' test suites; attacks and planted bugs; programs whose n-th system call
-//! of the library fails; a client that checks its objects, alone and under storms of forks, signals
-//! and kills.
-//!
-//! **Failure.** A suite that passes less than on glibc, a successful attack, or a crashed program.
-//! A missing suite or program is no failure: a row says how to get it.
+//! `trust`: evidence for a user before malloc serves a program (docs/experiments.md). A missing
+//! suite or program is no failure: a row says how to get it.
 
 mod attacks;
 mod faults;
@@ -25,7 +19,7 @@ type Run = fn(&Ask<'_>, &Ours) -> Result<Part, String>;
 const PARTS: [(&str, Run); 4] =
     [("suites", suites::run), ("attacks", attacks::run), ("faults", faults::run), ("storms", storms::run)];
 
-/// The library, and its processes' variables.
+/// With its processes' variables.
 struct Ours {
     library: PathBuf,
     variables: Vec<(OsString, OsString)>,

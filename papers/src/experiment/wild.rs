@@ -1,13 +1,5 @@
-//! `wild`: programs as other people write them, on every allocator.
-//!
-//! **What.** Some of [`crate::wild`] also run in control groups, or on a system without free
-//! hugepages.
-//!
-//! **State.** Full: three rounds of working programs, one of waiting ones. Quick: a twentieth of
-//! the work, a second of waiting, glibc and Craton alone.
-//!
-//! **Failure.** A program that the kernel kills in its group is a row without figures, and no
-//! failure. If no group can be created, the text has a line.
+//! `wild`: programs as other people write them, on every allocator (docs/experiments.md). A program
+//! that the kernel kills in its group is no failure.
 
 use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, lines, with};
 use super::tool::{NOT_SERVED, Tool};
@@ -35,7 +27,7 @@ const GROUPS: [(&str, u64); 5] =
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
 const WAIT: [&str; 4] = ["idle", "swing", "fork", "dense"];
-/// Left out by the quick form: others are like them.
+/// The quick form leaves them out: others are like them.
 const SLOW: [&str; 10] = [
     "idle",
     "idle-worker",
@@ -174,7 +166,6 @@ fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Ve
     Ok(rows)
 }
 
-/// Medians, and the last round's samples; for kills only that.
 fn row(allocator: &str, program: &str, found: &Result<Vec<Row>, String>) -> Row {
     let head = json!({ "allocator": allocator, "program": program });
     let rounds = match found {
@@ -215,7 +206,7 @@ fn cells(rows: &[Row]) -> impl Iterator<Item = (&str, &'static str)> {
     distinct(rows, |row| row.word("program")).into_iter().flat_map(of).filter(has)
 }
 
-/// By glibc, and by the best other, where not 0.
+/// By glibc, and by the best other.
 fn against(rows: &[Row], program: &str, name: &str) -> [Option<f64>; 2] {
     let of = |allocator| figure(rows, program, allocator, name).filter(|value| *value > 0.0);
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|other| !other.starts_with(OURS));

@@ -1,7 +1,5 @@
-//! A page heap in simulated memory and time, for experiments on single mechanisms.
-//!
-//! **What.** Writes all pages of spans, and runs the heap's background work each second. Hugepages
-//! come by advice (`madvise`), as by default.
+//! A page heap in simulated memory and time. All pages of spans are written; hugepages come by
+//! advice, as by default.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
@@ -21,15 +19,15 @@ pub struct World<P: Fit = LongestFreeFirst> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     pub used: u64,
-    /// By the simulated system's count.
+    /// By the simulated system.
     pub backed: u64,
     pub huge: u64,
-    /// Free memory that may be kept as whole hugepages.
+    /// That may be kept as whole hugepages.
     pub limit: u64,
 }
 
 impl<P: Fit> World<P> {
-    /// Rounded up to hugepages. Leaks the heap's trackers.
+    /// Leaks the heap's trackers.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));

@@ -1,15 +1,11 @@
-//! Huge frames under random frees and allocations.
+//! Huge frames under random frees and allocations (LLFree §5.6).
 //!
-//! **What.** Fills most of memory and frees half of the blocks at random. Each turn replaces some.
-//! [`State`] counts the wholly free huge frames, and the moves that would free as many as possible,
-//! by blocks and not by the allocator's counters.
+//! [`State`] counts by blocks, not by the allocator's counters. The cost is that of all frames in
+//! as many of the emptiest huge frames as could be free.
 //!
-//! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
-//! required to free up the possible maximum of huge frames": all frames in as many of the emptiest.
-//!
-//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each
-//! turn. *Mixed* is harder: orders 0 to 4, half as many of each as of the one below; each turn
-//! replaces a hundredth of long-lived blocks, and a quarter of the others.
+//! *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each turn. *Mixed*:
+//! orders 0 to 4, half as many of each as of the one below; a turn replaces a hundredth of
+//! long-lived blocks, and a quarter of the others.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -42,7 +38,7 @@ impl Course {
         }
     }
 
-    /// Blocks, of which a turn replaces one.
+    /// Of which a turn replaces one.
     fn one_of(self, stays: bool) -> usize {
         match (self, stays) {
             (Self::Plain, _) => 10,
@@ -67,7 +63,6 @@ pub struct State {
     pub possible_huge: usize,
     /// To be moved until they are.
     pub cost_frames: usize,
-    /// Something stays in them.
     pub pinned_huge: usize,
     pub ns_per_put: f64,
     pub ns_per_get: f64,
@@ -79,7 +74,7 @@ pub struct Aging {
     pub frames: usize,
     pub threads: usize,
     pub turns: usize,
-    /// The allocator gets a hint which blocks stay.
+    /// The allocator learns which blocks stay.
     pub tells: bool,
 }
 
@@ -171,7 +166,7 @@ impl Aging {
         let mut allocated = 0;
         for block in blocks.iter().flatten() {
             allocated += 1 << block.order;
-            // No huge frame has the frames behind the last whole one.
+            // Frames behind the last whole one have no huge frame.
             if let Some(used) = used.get_mut(block.frame as usize / HUGE) {
                 *used += 1 << block.order;
                 pinned[block.frame as usize / HUGE] |= block.stays;
@@ -189,7 +184,7 @@ impl Aging {
     }
 }
 
-/// By operations, of which each thread has the same number, or one less.
+/// Each thread has the same number of operations, or one less.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)

@@ -1,13 +1,5 @@
-//! LLFree by its authors, in a library loaded at run time.
-//!
-//! **What.** `make frames-peer` builds their code with 4 huge frames a tree, their default, and
-//! with the paper's 32.
-//!
-//! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
-//! functions. Their crate chooses a block's class by its order, or also by whether it moves.
-//!
-//! **Failure.** A library that cannot be loaded, or has other functions. A panic of theirs ends the
-//! process.
+//! LLFree by its authors, in a library loaded at run time: `make frames-peer` builds
+//! `peers-frames/llfree`, with 4 huge frames a tree and with 32. Their panic ends the process.
 //!
 //! **Unsafe.** Calls functions by their declared types, if the version is ours.
 
@@ -22,7 +14,7 @@ use std::ptr::NonNull;
 const ABI: u32 = 1;
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree: their default, and the paper's.
+/// Huge frames: their default, and the paper's.
 pub const TREES: [u32; 2] = [4, 32];
 
 /// They have separate trees.
@@ -52,7 +44,7 @@ pub fn note() -> String {
     missing.map(|trees| missing_note(trees) + "\n").collect()
 }
 
-/// Without this machine's folders: it goes into records.
+/// Without this machine's folders, for records.
 fn missing_note(trees: u32) -> String {
     let name = name(trees, Classes::Simple);
     format!("{name}: the authors' code with {trees} huge frames a tree is not there; {BUILD}")
@@ -85,12 +77,11 @@ struct Functions {
 
 fn open(path: &Path) -> Result<Library, String> {
     shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
-    // SAFETY: a peer's library and constructors are trusted.
+    // SAFETY: a peer's library is trusted.
     let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     loaded.map_err(|why| format!("{} cannot be loaded: {why}", path.display()))
 }
 
-/// If the library's version and trees are these.
 fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     /// # Safety
     /// The function of that name has this type.
@@ -140,11 +131,10 @@ pub struct Authors {
     _library: Library,
 }
 
-// SAFETY: any thread may use their allocator; the other fields never change.
+// SAFETY: any thread may use their allocator; the fields never change.
 unsafe impl Sync for Authors {}
 
 impl Authors {
-    /// Error: a missing or different library, or a size that their code refuses.
     pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
@@ -160,7 +150,7 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written first, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: zeroed memory of the required size on a cache line, used by nothing else.
+        // SAFETY: zeroed memory of this size on a cache line, used by nothing else.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {
@@ -192,7 +182,7 @@ impl Frames for Authors {
         unsafe { (self.functions.put)(self.handle.as_ptr(), frame, order, processor, stays) == 0 }
     }
 
-    /// All processors': their code has no other way.
+    /// All processors': they have no other way.
     fn drain(&self, _processor: usize) {
         // SAFETY: as above.
         unsafe { (self.functions.drain)(self.handle.as_ptr()) };

@@ -1,15 +1,9 @@
-//! A buddy allocator with caches for processors, as Linux has one for each zone.
+//! A buddy allocator with per-CPU [`cache`]s for orders 0 to 3 and 9, as Linux 5.13 and later
+//! (LLFree §2). As in Linux's `buddy_merge_likely`, a block whose next buddy is free goes to the
+//! end of its list.
 //!
-//! **What.** A list of free blocks for each order. Orders 0 to 3 and 9 go through a processor's
-//! [`cache`].
-//!
-//! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
-//! block whose next buddy is free goes to the end of its list.
-//!
-//! **State.** A place's mark: 0 if allocated or not a block's first frame, 1 + order for a free
-//! block, [`CACHED`] in a cache.
-//!
-//! **Threads.** The lock guards lists, marks of blocks, and the count.
+//! A place's mark: 0 if allocated or not a block's first frame, 1 + order for a free block,
+//! [`CACHED`] in a cache. The lock guards lists, marks of blocks, and the count.
 
 mod cache;
 
@@ -134,7 +128,7 @@ impl Frames for Buddy {
             }
         };
         let found = find().or_else(|| {
-            // As under memory pressure: cached blocks may be joined.
+            // As under memory pressure: cached blocks may join.
             (0..self.caches.len()).for_each(|processor| self.drain(processor));
             find()
         });
@@ -146,7 +140,7 @@ impl Frames for Buddy {
         let (Some(cache), Some(place)) = (self.caches.get(request.processor), self.zone.places.get(frame)) else {
             return false;
         };
-        // A double free is detected while the mark remains.
+        // Detected while the mark remains.
         if order > MAX_ORDER || !frame.is_multiple_of(1 << order) || place.mark.load(Relaxed) != 0 {
             return false;
         }

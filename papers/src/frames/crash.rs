@@ -1,11 +1,8 @@
-//! A persistent zone, and processes that are killed while they use it.
+//! A persistent zone, and processes that are killed while they use it (LLFree §5.7, with blocks of
+//! all orders).
 //!
-//! **What.** [`work`] is the process until it is killed: each thread gets and puts ([`worker`]) in
-//! a [`World`], a zone in one file and its threads' records in another ([`records`]).
-//! [`World::inspect`] compares both ([`mod@audit`]), frees lost frames, and leaves the zone closed
-//! or as after a crash.
-//!
-//! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
+//! [`work`] is the process: each thread gets and puts ([`worker`]) in a [`World`], a zone and the
+//! [`records`] of its threads. [`World::inspect`] compares both ([`mod@audit`]).
 
 pub(crate) mod audit;
 mod records;
@@ -26,10 +23,10 @@ use worker::Worker;
 
 type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 
-/// Of all frames, allocated to *the keeper* after it had more.
+/// *The keeper*'s part of all frames; at first it has more.
 const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
-/// All threads together hold at most one frame in this many.
+/// Threads together hold at most 1/`SHARE` of the frames.
 const SHARE: usize = 4;
 const STEPS: usize = 1 << 10;
 
@@ -59,7 +56,6 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// *The keeper* holds half of the zone. Error: a file that cannot be created, or a wrong zone.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -80,8 +76,7 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// Of an ended process. Afterwards no frame is lost; the zone is closed, or as after a crash.
-    /// Error: zone and records disagree.
+    /// Of an ended process; frees lost frames. Error: zone and records disagree.
     pub fn inspect(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -130,8 +125,7 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// While `goes_on`, which each thread calls, is true. Error: the zone was not left as expected, or
-/// is wrong.
+/// While `goes_on`. Error: a wrong zone.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

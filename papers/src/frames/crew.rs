@@ -1,6 +1,4 @@
-//! Threads that stay on their processors, and begin together ([`Member::time`]).
-//!
-//! **Failure.** Too few processors are shared; a member that cannot be pinned runs anywhere.
+//! Threads that stay on their processors if possible, and begin together ([`Member::time`]).
 //!
 //! **Unsafe.** Pins by the C library.
 
@@ -27,7 +25,7 @@ impl Member<'_> {
     }
 }
 
-/// A member for each of `parts`; results in order.
+/// Results in order.
 ///
 /// # Panics
 /// If a member does.
@@ -46,8 +44,7 @@ fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t; only a number that fits is set. On failure the thread
-    // stays.
+    // SAFETY: zeros are an empty cpu_set_t; the number fits.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

@@ -1,6 +1,5 @@
-//! [`WrittenBack`]: persistent memory behind volatile caches, written back at each change.
-//!
-//! **From.** LLFree §3.2.3, which allows this, but is measured with persistent caches.
+//! [`WrittenBack`]: persistent memory behind volatile caches, written back at each change (LLFree
+//! §3.2.3).
 
 use craton_frames::Media;
 use craton_os::WriteBack;
@@ -9,7 +8,7 @@ use craton_os::WriteBack;
 pub struct WrittenBack(WriteBack);
 
 impl WrittenBack {
-    /// None if the processor cannot write lines back.
+    /// `None`: the processor cannot.
     pub fn detect() -> Option<Self> {
         WriteBack::detect().map(Self)
     }

@@ -1,10 +1,5 @@
-//! A persistent zone in a file that processes share.
-//!
-//! **What.** A [`ZoneFile`]'s page, rows and children are in a file, the rest in private memory.
-//!
-//! **From.** LLFree §5.7, where the file is directly mapped persistent memory (DAX).
-//!
-//! **Threads.** A process's stores are in the file however it ends.
+//! A persistent zone in a file that processes share (LLFree §5.7). Its page, rows and children are
+//! in the file, the rest in private memory.
 //!
 //! **Unsafe.** Makes slices of atomic words of a mapping.
 
@@ -21,18 +16,16 @@ use std::path::Path;
 const WORD: usize = size_of::<u64>();
 const PAGE: usize = 4096;
 
-/// Words shared by every process that maps it; accessed by atomic operations only.
+/// Accessed by atomic operations only.
 pub struct Shared(MmapRaw);
 
 impl Shared {
-    /// Zero words. Error: it cannot be created, or exists.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Error: it cannot be opened, or has another length.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
@@ -52,14 +45,14 @@ impl Shared {
     }
 
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping begins on a page and lives as long as this value; any bits are valid.
+        // SAFETY: mapped as long as this value; any bits are valid.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
     }
 
-    /// The caller uses these words as halves only.
+    /// Used as halves only.
     fn halves(&self, range: Range<usize>) -> &[AtomicU32] {
         let words = &self.words()[range];
-        // SAFETY: the same memory with weaker alignment; any bits are valid.
+        // SAFETY: weaker alignment; any bits are valid.
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
     }
 }

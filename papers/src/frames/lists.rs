@@ -1,17 +1,10 @@
-//! The list allocators of LLFree §5.4: free blocks of one order, linked in their [`Place`]s.
+//! The list allocators of LLFree §5.4: free blocks of one order, linked in their [`Place`]s. Double
+//! frees go unnoticed.
 //!
-//! **What.** A [`List`] on [`Locked`], one head under a lock ("Windows, Darwin"); on [`Cas`],
-//! Treiber's lock-free stack (1986); or on [`Local`], one for each processor: "a theoretical
-//! allocator that maintains per-core lists only, does not need any protection and never drains
-//! (ideal case)".
-//!
-//! **State.** The head of [`Cas`] is block 32 · tag 32. Each change increments the tag against ABA;
-//! 2^32 changes during one operation could go unseen.
-//!
-//! **Threads.** One at a time uses a processor's list of [`Local`], unchecked.
-//!
-//! **Failure.** Double frees go unnoticed. A processor of [`Local`] whose list is empty gets
-//! nothing.
+//! [`Locked`]: one head under a lock ("Windows, Darwin"). [`Cas`]: Treiber's lock-free stack
+//! (1986). Its head is block 32 · tag 32; each change increments the tag against ABA: 2^32 changes
+//! during one operation could go unseen. [`Local`]: a list for each processor, used by one thread
+//! at a time, unchecked ("ideal case").
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};
@@ -20,10 +13,9 @@ use craton_frames::Request;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub trait Heads: Sync {
-    /// Removes the first block of the processor's list.
     fn pop(&self, places: &[Place], processor: usize) -> Option<u32>;
 
-    /// False if the processor has no list.
+    /// False: the processor has no list.
     fn push(&self, places: &[Place], processor: usize, block: u32) -> bool;
 
     fn firsts(&self) -> Vec<u32>;
@@ -36,7 +28,7 @@ pub struct List<H> {
 }
 
 impl<H: Heads> List<H> {
-    /// The lowest first, in equal parts for the lists.
+    /// The lowest first, in equal parts.
     pub fn new(frames: usize, order: u32, heads: H) -> Self {
         let list = Self { places: places(frames), order, heads };
         let each = (frames >> order).div_ceil(list.heads.firsts().len().max(1)).max(1);
@@ -180,8 +172,8 @@ impl Heads for Cas {
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             places[block as usize].next.store(head as u32, Ordering::Relaxed);
-            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the
-            // head is a read-modify-write, so that later ones keep this one visible.
+            // ORDERING: pairs with the Acquires of `pop`; every change of the head is a
+            // read-modify-write, so that later ones keep this one visible.
             match self.0.compare_exchange_weak(head, Self::after(head, block), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => head = now,

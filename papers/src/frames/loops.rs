@@ -1,25 +1,20 @@
-//! The three benchmarks of frames: bulk, random, repeat.
+//! The three benchmarks of frames (LLFree §5.1). A thread's part does not depend on the number of
+//! threads.
 //!
-//! **What.** *Bulk*: each thread allocates its part and frees it in the same order. *Random*: it
-//! frees as many blocks of any thread, shuffled; only frees count. *Repeat*: one block repeatedly,
-//! while all parts are allocated.
-//!
-//! **From.** LLFree §5.1, but a thread's part does not depend on the number of threads.
-//!
-//! **Units.** Nanoseconds for each operation, the mean over threads.
+//! *Bulk*: each thread allocates its part and frees it in the same order. *Random*: it frees as
+//! many blocks of any thread, shuffled; only frees count. *Repeat*: one block, while all parts are
+//! allocated.
 
 use super::crew::{Member, crew};
 use super::{Frames, Job, request};
 use craton_lab::rng::Rng;
 use std::time::Duration;
 
-/// Bulk and random repeat until each thread has done as many.
 const LEAST_OPERATIONS: usize = 1 << 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
     Bulk,
-    /// Frees of any thread's blocks.
     Random,
     Repeat,
 }

@@ -1,8 +1,5 @@
-//! Stands for a frame's memory, or for Linux's `struct page`: a cache line.
-//!
-//! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
-//!
-//! **Threads.** The chain's lock orders all accesses.
+//! Stands for a frame's memory, or for Linux's `struct page`: a cache line (LLFree §5.4). The
+//! chain's lock orders all accesses.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -13,11 +10,11 @@ pub const NONE: u32 = u32::MAX;
 pub struct Place {
     pub next: AtomicU32,
     pub previous: AtomicU32,
-    /// The allocator's; 0 at first.
+    /// 0 at first.
     pub mark: AtomicU32,
 }
 
-/// In no list. All are written, so that none is untouched when measured.
+/// Written, so that no page is untouched when measured.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
@@ -66,7 +63,6 @@ impl Chain {
         self.previous_of(places, next).store(frame, Relaxed);
     }
 
-    /// A frame of this chain.
     pub fn remove(&self, places: &[Place], frame: u32) {
         let place = &places[frame as usize];
         let (previous, next) = (place.previous.load(Relaxed), place.next.load(Relaxed));
@@ -74,7 +70,6 @@ impl Chain {
         self.previous_of(places, next).store(previous, Relaxed);
     }
 
-    /// Of `NONE`: the first.
     fn next_of<'a>(&'a self, places: &'a [Place], frame: u32) -> &'a AtomicU32 {
         if frame == NONE { &self.first } else { &places[frame as usize].next }
     }

@@ -1,26 +1,24 @@
-//! The cost of a get when few or no frames are free.
-//!
-//! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
+//! The cost of a get when few or no frames are free: the mean ns of a call.
 
 use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
 use std::time::Instant;
 
-/// One thread acts for each in turn.
+/// One thread acts for all.
 pub const PROCESSORS: usize = 4;
 /// The paper's.
 const TREE: usize = 1 << 14;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
-    /// A single frame, of none.
+    /// A single frame, while no frame is free.
     Single,
-    /// A huge frame, of no frames.
+    /// A huge frame, while no frame is free.
     Huge,
     /// Two frames, while every second is free.
     Pair,
-    /// Single frames by four processors in turn, in a zone of one tree.
+    /// Single frames by processors in turn, in a zone of one tree.
     Shared,
-    /// How many frames are free, while half are.
+    /// The count of free frames, while half are.
     Count,
 }
 
@@ -37,7 +35,7 @@ impl Case {
         }
     }
 
-    /// Of `gib` for refusals.
+    /// `gib`: for refusals.
     pub fn world(self, gib: usize) -> World {
         let frames = match self {
             Self::Shared => TREE,
@@ -71,7 +69,6 @@ impl Job for Refusals {
 
 impl Refusals {
     fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
-        // Each processor fills a part.
         let part = self.frames / PROCESSORS;
         for at in 0..self.frames {
             let by = request(0, (at / part.max(1)).min(PROCESSORS - 1));

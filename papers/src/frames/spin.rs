@@ -1,8 +1,4 @@
-//! A spin lock.
-//!
-//! **What.** Test, then test-and-set; a long wait yields to a holder without a processor.
-//!
-//! **From.** LLFree §2 (zone lock), and its list with a lock.
+//! A spin lock (LLFree §2). A long wait yields to a holder without a processor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +14,7 @@ pub struct Held<'a>(&'a Spin);
 impl Spin {
     #[inline]
     pub fn lock(&self) -> Held<'_> {
-        // ORDERING: pairs with the Release of `drop`, which ends the last holder's section.
+        // ORDERING: pairs with the Release of `drop`.
         while self.0.swap(true, Ordering::Acquire) {
             self.wait();
         }

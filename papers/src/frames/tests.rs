@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 const FRAMES: usize = 4096 + 77;
 
-/// Against a list of what is allocated.
 struct Model {
     world: World,
     orders: Vec<u32>,
@@ -16,7 +15,7 @@ impl Job for Model {
     fn run<F: Frames>(self, frames: &F) -> usize {
         let World { frames: all, processors, .. } = self.world;
         let usable = frames.free_frames();
-        // A list leaves out what is no whole block.
+        // A list leaves out parts of blocks.
         assert!((all >> 9 << 9..=all).contains(&usable));
         let mut allocated: BTreeMap<usize, u32> = BTreeMap::new();
         let (mut rng, mut used, mut refused) = (Rng::new(7, 0), 0, 0);
@@ -113,7 +112,6 @@ fn a_list_serves_its_order_alone() {
     }
 }
 
-/// Threads mark what they have.
 struct Race(usize);
 
 impl Job for Race {

@@ -1,10 +1,5 @@
-//! The bytes of an allocator's state that a run touches.
-//!
-//! **What.** A run fills a zone's arrays with a byte, then allocates and frees every frame; every
-//! changed byte was written. A second run with the byte's complement finds bytes that happened to
-//! equal the first.
-//!
-//! **From.** LLFree §5.5, which computes the state dispersion.
+//! The bytes of an allocator's state that a run touches (LLFree §5.5): a run fills a zone's arrays
+//! with a byte, then allocates and frees every frame. A second run uses the byte's complement.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
@@ -15,7 +10,7 @@ pub struct Level {
     pub name: &'static str,
     pub bytes: usize,
     pub lines: usize,
-    /// None if it was not run.
+    /// `None`: not run.
     pub touched: Option<usize>,
 }
 
@@ -31,7 +26,6 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// With the touched lines. Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));
@@ -85,7 +79,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     let width = size_of::<T>();
     let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);
     for (array, fill) in runs.into_iter().zip(fills) {
-        // Also the last line's elements that were not asked for.
+        // Also elements of the last line that were not asked for.
         if let Some(at) = array.behind().iter().position(|element| changed(element, fill)) {
             return Err(format!("element {} behind an array's end was written", at));
         }
@@ -97,7 +91,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     Ok(one.zip(two).filter(is_touched).count())
 }
 
-/// Processors' lines that changed. Their words are private: compares what they print.
+/// Their words are private: compares what they print.
 fn locals(locals: &[Local]) -> usize {
     let new = format!("{:?}", Local::default());
     locals.iter().filter(|local| format!("{local:?}") != new).count()

@@ -1,10 +1,5 @@
-//! Flushes and fences of a heap, counted exactly.
-//!
-//! **What.** [`Count`] reads the counts of a medium that counts. For libpmemobj, [`install`] builds
-//! a library with libpmem's functions (`count.c`), which pass each flush and fence on to a medium
-//! of no memory, so that the same code counts both.
-//!
-//! **Failure.** No C compiler, or a library that does not load: the reason.
+//! Flushes and fences of a heap, counted exactly. For libpmemobj, `count.c` passes libpmem's calls
+//! on to a medium of no memory.
 //!
 //! **Unsafe.** Loads the library just built, and calls its one function.
 
@@ -21,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub trait Count {
     fn counters(&self) -> Counters;
 
-    /// Begins anew, and keeps the offsets of the first `keep` flushes.
+    /// Keeps the offsets of the first `keep` flushes.
     fn reset(&self, keep: usize);
 
     fn first_flushes(&self) -> Vec<u64>;
@@ -41,7 +36,6 @@ impl<M: Medium> Count for Counted<M> {
     }
 }
 
-/// Flushed and fenced, without contents.
 pub struct Nowhere(AtomicU64);
 
 impl Medium for Nowhere {
@@ -64,7 +58,7 @@ impl Medium for Nowhere {
 pub static PMDK: LazyLock<Counted<Nowhere>> =
     LazyLock::new(|| Counted::new(Nowhere(AtomicU64::new(0)), Latency::PAPER));
 
-/// Where the pool is mapped: offsets count from here.
+/// Where it is mapped.
 pub static POOL: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn flushed(at: *const c_void, bytes: usize) {
@@ -80,7 +74,7 @@ extern "C" fn fenced() {
     PMDK.fence();
 }
 
-/// Puts counting functions in libpmem's place, for a libpmemobj that is loaded later.
+/// For a libpmemobj that is loaded later.
 pub fn install(directory: &Path) -> Result<Library, String> {
     let (source, library) = (directory.join("count.c"), directory.join("count.so"));
     fs::write(&source, include_str!("count.c")).map_err(|e| format!("cannot write {}: {e}", source.display()))?;
@@ -90,11 +84,11 @@ pub fn install(directory: &Path) -> Result<Library, String> {
     if !made.success() {
         return Err(format!("cc could not build {}: {made}", source.display()));
     }
-    // SAFETY: the library just built has no constructors.
+    // SAFETY: no constructors.
     let loaded = unsafe { Library::open(Some(&library), RTLD_NOW | RTLD_GLOBAL) };
     let loaded = loaded.map_err(|e| format!("{} cannot be loaded: {e}", library.display()))?;
     type Install = unsafe extern "C" fn(extern "C" fn(*const c_void, usize), extern "C" fn());
-    // SAFETY: the function has this type, as `count.c` declares it, and only stores its arguments.
+    // SAFETY: `count.c` declares this type.
     unsafe { loaded.get::<Install>(b"craton_count").map(|install| install(flushed, fenced)) }
         .map_err(|e| format!("{} is incomplete: {e}", library.display()))?;
     Ok(loaded)

@@ -17,7 +17,7 @@ pub struct Craton<M: Medium + Space> {
 }
 
 impl<M: Medium + Space> Craton<M> {
-    /// A new heap, or one opened again; `count` finds the counts of its medium.
+    /// `count`: of its medium.
     pub fn new(heap: pheap::Heap<M>, count: Option<fn(&M) -> &dyn Count>) -> Result<Self, Error> {
         let there = heap.roots()?;
         let root = |number: u64| {

@@ -1,6 +1,4 @@
-//! Does a task in this process.
-//!
-//! **Failure.** A sentence with the reason; the file stays for the caller to remove.
+//! Does a task in this process; the caller removes the file.
 
 use super::count::Count;
 use super::craton::Craton;
@@ -24,7 +22,7 @@ const FIRST: u64 = 1 << 20;
 /// Address space of a file.
 const LIMIT: u64 = 1 << 36;
 
-/// Bytes of PMDK's pool: enough, and few to prepare.
+/// Enough, and few to prepare.
 fn pool_bytes(task: &Task) -> u64 {
     const MIB: u64 = 1 << 20;
     match task.load {
@@ -54,7 +52,6 @@ impl Task {
         Options { morph: self.morph.unwrap_or(default.morph), eager: self.eager, ..default }
     }
 
-    /// An opened list has a heap already.
     fn begin(&self) -> Begin {
         if self.load == Load::ListOpen { Begin::Old } else { Begin::New(pool_bytes(self)) }
     }

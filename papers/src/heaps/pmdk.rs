@@ -1,18 +1,11 @@
-//! PMDK's libpmemobj as a [`Heap`], from the library of the system.
+//! PMDK's libpmemobj as a [`Heap`]: libpmemobj(7), pmemobj_action(3).
 //!
-//! **What.** Slots are its 16-byte object identifiers; objects come from its atomic `pmemobj_alloc`
-//! and `pmemobj_free`. As a [`Store`], slots are offsets of 8 bytes, and a commit is an array of
-//! actions that `pmemobj_publish` does as one.
+//! Slots are its 16-byte object identifiers. As a [`Store`], slots are offsets of 8 bytes, and
+//! `pmemobj_publish` commits an array of actions. `PMEM_IS_PMEM_FORCE=1` makes it flush lines of
+//! any file, unless there is `PMEM_NO_FLUSH=1`.
 //!
-//! **From.** libpmemobj(7), pmemobj_action(3); Debian's package `libpmemobj1`.
-//!
-//! **State.** The environment chooses the mode: `PMEM_IS_PMEM_FORCE=1` makes it flush lines of any
-//! file, and `PMEM_NO_FLUSH=1` keeps it from that.
-//!
-//! **Failure.** A missing library, and the library's own messages.
-//!
-//! **Unsafe.** Calls the library's functions by their documented types; reads and writes the pool
-//! by atomics at places inside of it.
+//! **Unsafe.** Calls the library's functions by their documented types; accesses the pool by
+//! atomics within it.
 
 use super::{Count, Heap, ROOTS, Refused, count, space};
 use craton_kv::{Change, Reservation, Store, StoreError};
@@ -25,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const LIBRARY: &str = "libpmemobj.so.1";
 const LAYOUT: &CStr = c"craton";
-/// Roots are identifiers of 16 bytes; the tree's slot comes after them.
 const ROOT_BYTES: usize = (ROOTS as usize + 1) * size_of::<Oid>();
 
 type Pool = c_void;
@@ -47,7 +39,6 @@ type Create = unsafe extern "C" fn(*const c_char, *const c_char, usize, libc::mo
 type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Pool;
 type Construct = Option<unsafe extern "C" fn(*mut Pool, *mut c_void, *mut c_void) -> c_int>;
 
-/// The library's manual pages document them.
 struct Functions {
     create: Create,
     open: Open,
@@ -75,7 +66,7 @@ impl Functions {
             let found = unsafe { library.get::<T>(format!("pmemobj_{name}").as_bytes()) };
             found.map(|found| *found).map_err(|_| format!("{LIBRARY} has no function pmemobj_{name}"))
         }
-        // SAFETY: the types are those of libpmemobj's headers, which its first number fixes.
+        // SAFETY: the types of the headers, which the library's first number fixes.
         unsafe {
             Ok(Self {
                 create: find(library, "create")?,
@@ -98,13 +89,12 @@ impl Functions {
     }
 }
 
-/// Error: what to install.
 pub fn is_here() -> Result<(), String> {
     load().map(|_| ())
 }
 
 fn load() -> Result<Library, String> {
-    // SAFETY: the system's library and its constructors are trusted.
+    // SAFETY: the system's library is trusted.
     let loaded = unsafe { Library::new(LIBRARY) };
     loaded.map_err(|_| format!("{LIBRARY} is not here; Debian's package libpmemobj1 has it"))
 }
@@ -115,26 +105,25 @@ pub struct Pmdk {
     bytes: u64,
     id: u64,
     root: u64,
-    /// Kept alive for the functions.
+    /// Kept alive.
     _library: Library,
     counting: Option<Library>,
 }
 
-// SAFETY: any thread may call the library's functions at any time, and the fields never change.
+// SAFETY: any thread may call the library; the fields never change.
 unsafe impl Send for Pmdk {}
 // SAFETY: as above.
 unsafe impl Sync for Pmdk {}
 
-/// Whether the pool is new.
 #[derive(Clone, Copy)]
 pub enum Begin {
-    /// Of this length; unwritten pages have no backing.
+    /// Bytes.
     New(u64),
     Old,
 }
 
 impl Pmdk {
-    /// Makes or opens the pool. With a folder, flushes are counted instead of done.
+    /// With a folder, flushes are counted instead of done.
     pub fn new(path: &Path, begin: Begin, counted: Option<&Path>) -> Result<Self, String> {
         if std::env::var_os("PMEM_IS_PMEM_FORCE").is_none_or(|it| it != "1") {
             return Err("libpmemobj calls msync unless PMEM_IS_PMEM_FORCE=1 is set".to_owned());
@@ -146,7 +135,7 @@ impl Pmdk {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
         let checked = |pool: *mut Pool| NonNull::new(pool).ok_or_else(|| message(&functions));
         if let Begin::New(bytes) = begin {
-            // SAFETY: strings that end with a zero byte.
+            // SAFETY: strings with a zero byte at the end.
             let pool = unsafe { (functions.create)(name.as_ptr(), LAYOUT.as_ptr(), bytes as usize, 0o600) };
             let pool = checked(pool)?;
             // The library writes zeros to all of it.
@@ -166,13 +155,13 @@ impl Pmdk {
 
     fn at(&self, at: u64) -> *mut u8 {
         assert!(at < self.bytes, "no byte {at} in a pool of {} bytes", self.bytes);
-        // SAFETY: inside of the pool, which is mapped from its beginning on.
+        // SAFETY: inside of the pool, which is mapped as a whole.
         unsafe { self.pool.as_ptr().cast::<u8>().add(at as usize) }
     }
 
     #[inline]
     fn word(&self, at: u64) -> &AtomicU64 {
-        // SAFETY: mapped while the pool is open, and aligned, as offsets of words are.
+        // SAFETY: mapped while the pool is open, and aligned.
         unsafe { &*self.at(at).cast() }
     }
 
@@ -182,7 +171,7 @@ impl Pmdk {
 
     fn set(&self, actions: &mut Vec<Action>, slot: u64, value: u64) {
         let mut action = Action([0; 16]);
-        // SAFETY: the pool is open, and the slot a word of it.
+        // SAFETY: the pool is open, the slot in it.
         unsafe { (self.functions.set_value)(self.pool.as_ptr(), &raw mut action, self.at(slot).cast(), value) };
         actions.push(action);
     }
@@ -190,14 +179,14 @@ impl Pmdk {
     fn defer_free(&self, actions: &mut Vec<Action>, slot: u64) {
         let mut action = Action([0; 16]);
         let oid = self.oid(self.word(slot).load(Ordering::Relaxed));
-        // SAFETY: the pool is open, and the slot holds an object of it.
+        // SAFETY: the pool is open, the object in it.
         unsafe { (self.functions.defer_free)(self.pool.as_ptr(), oid, &raw mut action) };
         actions.push(action);
     }
 }
 
 fn message(functions: &Functions) -> String {
-    // SAFETY: a string of the library's, of the last error of this thread.
+    // SAFETY: the library's string about this thread's last error.
     let text = unsafe { CStr::from_ptr((functions.message)()) };
     text.to_string_lossy().into_owned()
 }
@@ -214,7 +203,7 @@ impl Heap for Pmdk {
 
     fn table(&self, number: u64, bytes: u64) -> Result<u64, Refused> {
         let slot = self.root(number);
-        // SAFETY: the pool is open, and the slot an identifier in it.
+        // SAFETY: the pool is open, the slot in it.
         match unsafe { (self.functions.zalloc)(self.pool.as_ptr(), self.at(slot).cast(), bytes as usize, 0) } {
             0 => Ok(self.holds(slot)),
             _ => Err(Refused),
@@ -228,7 +217,7 @@ impl Heap for Pmdk {
     #[inline]
     fn alloc(&self, slot: u64, bytes: u64) -> Result<u64, Refused> {
         let (oid, pool) = (self.at(slot).cast(), self.pool.as_ptr());
-        // SAFETY: as in `table`; without a constructor.
+        // SAFETY: as in `table`.
         match unsafe { (self.functions.alloc)(pool, oid, bytes as usize, 0, None, null_mut()) } {
             0 => Ok(self.holds(slot)),
             _ => Err(Refused),
@@ -237,7 +226,7 @@ impl Heap for Pmdk {
 
     #[inline]
     fn free(&self, slot: u64) -> Result<(), Refused> {
-        // SAFETY: an identifier in the pool.
+        // SAFETY: a slot of the pool.
         unsafe { (self.functions.free)(self.at(slot).cast()) };
         Ok(())
     }
@@ -288,7 +277,7 @@ impl Store for Pmdk {
 
     fn reserve(&self, bytes: u64) -> Result<Reserved, StoreError> {
         let mut action = Action([0; 16]);
-        // SAFETY: the pool is open; the action is the library's to fill.
+        // SAFETY: the pool is open; the library fills the action.
         let oid = unsafe { (self.functions.reserve)(self.pool.as_ptr(), &raw mut action, bytes as usize, 0) };
         if oid.at == 0 { Err(StoreError::NoMemory) } else { Ok(Reserved { at: oid.at, action }) }
     }
@@ -299,7 +288,7 @@ impl Store for Pmdk {
     }
 
     fn persist(&self, at: u64, bytes: u64) {
-        // SAFETY: a range inside of the pool.
+        // SAFETY: inside of the pool.
         unsafe { (self.functions.flush)(self.pool.as_ptr(), self.at(at).cast(), bytes as usize) };
     }
 
@@ -323,7 +312,7 @@ impl Store for Pmdk {
                 Change::Set { slot, value } => self.set(&mut actions, slot, value),
             }
         }
-        // SAFETY: the pool is open, and the actions are the library's, each once.
+        // SAFETY: the pool is open; each action is the library's.
         let published = unsafe {
             (self.functions.drain)(self.pool.as_ptr());
             (self.functions.publish)(self.pool.as_ptr(), actions.as_mut_ptr(), actions.len())

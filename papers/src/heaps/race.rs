@@ -1,10 +1,5 @@
-//! Threads that repeat a turn on a heap for a time, after a warm-up.
-//!
-//! **What.** [`race`] returns the sum of the threads' operations for each second, and the most
-//! space. Where the heap counts, one thread does the turns of [`Pace::turns`], and only these are
-//! counted.
-//!
-//! **Threads.** All begin at once. The caller's thread is the application's timer.
+//! Threads that repeat a turn on a heap for a time, after a warm-up. The caller's thread is the
+//! application's timer. On a heap that counts, one thread does the turns of [`Pace::turns`].
 
 use super::task::Figures;
 use super::{Heap, Refused, space};
@@ -14,13 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The length of a race.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// At least one turn.
     pub warm: Duration,
     pub run: Duration,
-    /// Where the heap counts: turns before, and counted ones.
+    /// Uncounted, and counted.
     pub turns: (u64, u64),
     pub file: PathBuf,
 }
@@ -33,7 +27,7 @@ const MAINTAIN_MS: u64 = 50;
 /// Returns its operations.
 pub type Turn<'a> = Box<dyn FnMut() -> Result<u64, Refused> + 'a>;
 
-/// No figure includes `make`, which makes each thread's turn.
+/// `make` makes each thread's turn, unmeasured.
 pub fn race<'a, H: Heap>(
     heap: &'a H,
     pace: &Pace,

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// With backing; 0 if there is no file.
+/// 0 without a file.
 pub fn backed(path: &Path) -> u64 {
     metadata(path).map_or(0, |file| file.blocks() * 512)
 }

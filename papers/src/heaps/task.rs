@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A run's figures by name.
 pub type Figures = BTreeMap<String, f64>;
 
-/// The result of a task.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Measured {
     #[serde(flatten)]
@@ -26,7 +24,6 @@ impl From<Figures> for Measured {
     }
 }
 
-/// The heap of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Kind {
     /// Craton's heap with its models.
@@ -47,13 +44,12 @@ impl Kind {
         }
     }
 
-    /// Error: it takes part where something is installed, by this sentence.
+    /// Error: what to install.
     pub fn is_here(self) -> Result<(), String> {
         if self == Self::Pmdk { super::pmdk::is_here() } else { Ok(()) }
     }
 }
 
-/// What becomes of flushes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, ValueEnum)]
 pub enum Mode {
     /// Lines are written back.
@@ -73,14 +69,13 @@ impl Mode {
         }
     }
 
-    /// The environment in which libpmemobj does so.
+    /// For libpmemobj.
     pub fn environment(self) -> Vec<(&'static str, &'static str)> {
         let force = ("PMEM_IS_PMEM_FORCE", "1");
         if self == Self::None { vec![force, ("PMEM_NO_FLUSH", "1")] } else { vec![force] }
     }
 }
 
-/// The loads, each in a file of [`load`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, ValueEnum)]
 pub enum Load {
     /// All objects allocated, then freed.
@@ -119,10 +114,8 @@ pub enum Load {
 }
 
 impl Load {
-    /// W1 to W4.
     pub const FRAGBENCH: [Self; 4] = [Self::FragbenchW1, Self::FragbenchW2, Self::FragbenchW3, Self::FragbenchW4];
 
-    /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
     }
@@ -182,7 +175,6 @@ impl Task {
         (full * self.percent / 100).max(1)
     }
 
-    /// The time that it has.
     pub(super) fn pace(&self) -> Pace {
         let run = Duration::from_millis(self.ms);
         Pace { warm: run / 2, run, turns: (2, 4), file: self.file() }

@@ -1,6 +1,4 @@
-//! The kinds of a kernel's objects.
-//!
-//! **From.** SunOS 5's statistics; sizes for 64-bit pointers where a structure is mostly pointers.
+//! The kinds of a kernel's objects, from SunOS 5's statistics; sizes for 64-bit pointers.
 
 use craton_lab::rng::Rng;
 
@@ -10,9 +8,9 @@ pub struct Kind {
     pub bytes: usize,
     /// With locks, lists or counts to construct.
     pub constructed: bool,
-    /// On a machine of 16 MB, without those of processes and files.
+    /// For 16 MB, without processes and files.
     pub at_boot: usize,
-    /// Its driver allocates it by size (`kmem_alloc`), not from an object cache.
+    /// Allocated by size (`kmem_alloc`).
     pub rare: bool,
 }
 
@@ -45,10 +43,10 @@ pub fn kinds() -> Vec<Kind> {
         at_boot,
         rare: false,
     });
-    // A fixed seed: a machine's drivers do not depend on its load.
+    // Drivers do not depend on the load.
     let mut rng = Rng::new(0x5105, 0);
     let driver = |number: usize| {
-        // Most have some hundred bytes, a few some thousand.
+        // A few have some thousand bytes.
         let bytes = (24 + rng.skewed(1400) as usize + if rng.one_in(12) { rng.below(5000) as usize } else { 0 }) & !7;
         let at_boot = 1 + rng.skewed(64) as usize;
         Kind { name: format!("driver {number}"), bytes, constructed: rng.one_in(3), at_boot, rare: true }

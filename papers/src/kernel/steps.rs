@@ -1,14 +1,11 @@
-//! The four steps, as a trace.
-//!
-//! **State.** Processes wait by the second of their end. Beyond a limit the least recently used
-//! closed file goes.
+//! The four steps, as a trace. Beyond a limit the least recently used closed file goes.
 
 use super::Op;
 use super::kinds::{Kind, of};
 use craton_lab::rng::Rng;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// In memory, on a machine of 16 MB.
+/// In memory, for 16 MB.
 const FILES: usize = 700;
 const ALL_FILES: u32 = 9000;
 /// Processes; with the smaller one 4.4BSD's memory grows as in the paper's table.
@@ -18,14 +15,13 @@ const SCRIPTS: usize = 64;
 /// Seconds after each step.
 const REST: usize = 60;
 
-/// The mean life of a process that never ends, in seconds.
+/// Seconds of a process that never ends.
 const DAEMON: f64 = 1e9;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Load {
     #[default]
     Usual,
-    /// Half as many processes at a time.
     SmallSpike,
     /// A file is loaded between short-lived buffers.
     Between,
@@ -128,21 +124,19 @@ impl Machine {
         self.brief.entry(end).or_default().push(place);
     }
 
-    /// No new requests; the end of a step.
     fn rest(&mut self) {
         (0..REST).for_each(|_| self.second());
         self.ops.push(Op::Step);
     }
 
     fn boot(&mut self, kinds: &[Kind]) {
-        // Permanent objects, in the order in which drivers attach; scripts start daemons in
-        // between.
+        // In the order in which drivers attach; scripts start daemons in between.
         let mut order: Vec<u16> = Vec::new();
         for (kind, of) in kinds.iter().enumerate() {
             let grows = if of.rare { 1 + (self.scale - 1) / 4 } else { self.scale };
             order.extend(std::iter::repeat_n(kind as u16, of.at_boot * grows));
         }
-        // A driver attaches as a whole, but not all objects of a kind at once.
+        // Not all objects of a kind at once.
         for at in (1..order.len()).rev() {
             let other = at - self.rng.skewed((at as u32 + 1).min(400)) as usize;
             order.swap(at, other);
@@ -156,7 +150,6 @@ impl Machine {
                 let file = self.rng.below(ALL_FILES * self.scale as u32);
                 self.look_up(file);
             }
-            // Some of what scripts start stays.
             for _ in 0..3 * self.scale {
                 self.run(3.0, 2);
             }
@@ -170,7 +163,6 @@ impl Machine {
     }
 
     fn spike(&mut self) {
-        // Forked one after the other, all there at a time.
         let spike = if self.load == Load::SmallSpike { SMALL_SPIKE } else { SPIKE };
         let all: Vec<Process> = (0..spike * self.scale)
             .map(|number| {
@@ -193,7 +185,7 @@ impl Machine {
         let files = ALL_FILES * self.scale as u32;
         let mut directory = 0;
         for file in 0..files {
-            // A directory is looked at again for each of its files.
+            // A directory is looked at again for its files.
             if file.is_multiple_of(20) {
                 directory = file;
                 let buffer = self.get(of("path buffer"));
@@ -212,7 +204,6 @@ impl Machine {
     }
 
     fn kenbus(&mut self) {
-        // In waves; some commands in sequence, some with a pipe.
         let most = SCRIPTS * self.scale;
         for second in 0..400u64 {
             let wave = [0.3, 0.7, 1.0, 0.8, 0.4, 0.9, 0.6, 0.2][(second / 50) as usize];
@@ -227,7 +218,6 @@ impl Machine {
         }
     }
 
-    /// `mean`: of its life; `open`: files.
     fn run(&mut self, mean: f64, open: usize) {
         let mut process = self.fork(open);
         match self.rng.below(8) {
@@ -237,7 +227,6 @@ impl Machine {
         }
         self.write(&mut process);
         let life = self.life(mean);
-        // A daemon stays, as do its files.
         if mean < DAEMON {
             self.running += 1;
             self.ends.entry(self.now + life).or_default().push(process);
@@ -265,7 +254,7 @@ impl Machine {
             self.take(&mut process, kind, count);
         }
         for _ in 0..open {
-            // Most programs and libraries are the same few.
+            // Most are the same few.
             let file = self.rng.skewed(ALL_FILES * self.scale as u32);
             self.look_up(file);
             if let Some(file) = self.files.get_mut(&file) {

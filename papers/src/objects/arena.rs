@@ -1,6 +1,4 @@
-//! Pages for the compared allocators.
-//!
-//! **What.** Allocates runs of pages, the lowest first. Offsets name places.
+//! Pages for the compared allocators: runs, the lowest first, named by offset.
 //!
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
@@ -9,13 +7,12 @@ use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
 pub(super) const NONE: usize = usize::MAX;
-/// The largest run of pages that is aligned to its size.
+/// The largest aligned run.
 const ALIGN: usize = 64 * PAGE_SIZE;
 
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
-    /// As allocated; the arena begins within.
     memory: *mut u8,
     used: Vec<bool>,
     count: usize,
@@ -48,7 +45,7 @@ impl Arena {
 
     fn layout(bytes: usize) -> Layout {
         assert!(bytes > 0, "an arena has at least one page");
-        // By hand: memory of a large alignment would be cleared by writing to it.
+        // By hand: memory of a large alignment would be cleared by writing.
         Layout::from_size_align(bytes + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
@@ -60,8 +57,7 @@ impl Arena {
         self.count * self.page
     }
 
-    /// The lowest run whose first page is a multiple of `align` (a power of two up to 64); returns
-    /// its offset.
+    /// The lowest whose first page is a multiple of `align`, a power of two up to 64.
     pub(super) fn get(&mut self, pages: usize, align: usize) -> Option<usize> {
         let mut at = self.least.next_multiple_of(align);
         loop {
@@ -119,7 +115,7 @@ impl Arena {
     }
 }
 
-// SAFETY: free pages are within the arena and unused, and aligned as their numbers up to 64 pages.
+// SAFETY: free pages of the arena, aligned as their numbers up to 64 pages.
 unsafe impl PageSupplier for Arena {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         assert!(align <= ALIGN, "{align} bytes are more than an arena aligns to");

@@ -1,7 +1,5 @@
-//! Craton's object caches as a kernel's heap.
-//!
-//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here Craton's size
-//! classes.
+//! Craton's object caches as a kernel's heap: other objects come from caches by size (Bonwick94
+//! §3.1).
 //!
 //! **Unsafe.** Frees objects that the caller claims to own.
 
@@ -16,7 +14,7 @@ use std::collections::HashMap;
 pub struct Policy {
     /// Otherwise each kind has a cache.
     pub rare_by_size: bool,
-    /// Complete slabs unused for this long are freed. 0: at once; `u64::MAX`: never.
+    /// Complete slabs idle for this long are freed. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
     pub page: usize,
 }
@@ -25,12 +23,12 @@ impl Policy {
     pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
 }
 
-/// By place; the sum is the fragmentation.
+/// The sum is the fragmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unasked {
-    /// Within live objects: up to the next word or class, and links of constructed ones.
+    /// Within live objects, with links of constructed ones.
     pub rounding: usize,
-    /// Of slabs with live objects, records there included.
+    /// Of slabs with live objects, with records there.
     pub ends: usize,
     /// Free objects on slabs with live ones.
     pub partial: usize,
@@ -62,7 +60,6 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Error: the kind that no cache can hold.
     pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
         for kind in kinds {

@@ -1,12 +1,9 @@
-//! A sequential fit whose free blocks form a tree.
+//! A sequential fit whose free blocks form a tree, as in SunOS 4.1.3 (Stephenson, "Fast Fits", SOSP
+//! 1983).
 //!
-//! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
-//! SunOS 4.1.3 has. Free blocks are a Cartesian tree: by address from left to right, by size from
-//! the root down. *Leftmost fit* uses the sufficient block of the lowest address. Ours returns
-//! whole free pages, except after [`FastFits::keeping`]: the paper does not say what SunOS did.
-//!
-//! **State.** A block's first two words: left and right son (32 bits each, in units of 16 bytes)
-//! and length.
+//! Free blocks are a Cartesian tree: by address from left to right, by size from the root down.
+//! *Leftmost fit* uses the lowest sufficient block. A block's first two words are left and right
+//! son (32 bits each, in units of 16 bytes), and length.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -15,10 +12,9 @@ use super::arena::Arena;
 use craton_base::PAGE_SIZE;
 
 const UNIT: usize = 16;
-/// The place after the last that 32 bits can name.
+/// Beyond the last place.
 const NIL: u32 = u32::MAX;
 
-/// A link's place: the root's, or a block's son.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edge {
     Root,
@@ -77,7 +73,6 @@ impl FastFits {
         }
     }
 
-    /// It touches no other.
     fn insert(&mut self, block: u32, len: u32) {
         self.arena.set_word(block as usize * UNIT + 8, len as usize);
         let mut edge = Edge::Root;
@@ -88,7 +83,7 @@ impl FastFits {
         }
         self.set(edge, block);
         self.set_sons(block, NIL, NIL);
-        // The block's address splits the subtree.
+        // Its address splits the subtree.
         let (mut left, mut right) = (Edge::Left(block), Edge::Right(block));
         while at != NIL {
             if at < block {
@@ -106,7 +101,7 @@ impl FastFits {
         self.free += len as usize * UNIT;
     }
 
-    /// The block at `edge`: its sons' trees become one.
+    /// Its sons' trees become one.
     fn remove(&mut self, mut edge: Edge) {
         let block = self.follow(edge);
         self.free -= self.len(block) as usize * UNIT;
@@ -125,7 +120,6 @@ impl FastFits {
         self.set(edge, if left == NIL { right } else { left });
     }
 
-    /// Edges to free blocks before and behind.
     fn neighbours(&self, block: u32, len: u32) -> (Option<Edge>, Option<Edge>) {
         let (mut before, mut behind) = (None, None);
         let (mut edge, mut at) = (Edge::Root, self.root);
@@ -153,7 +147,7 @@ impl FastFits {
             self.remove(edge);
         }
         if before.is_some() {
-            // Its edge may have changed with the one behind.
+            // Its edge may have changed.
             if let (Some(edge), _) = self.neighbours(block, len) {
                 let first = self.follow(edge);
                 len += block - first;
@@ -180,7 +174,7 @@ impl FastFits {
         let start = self.arena.get(pages, 1)?;
         let (block, all) = ((start / UNIT) as u32, (pages * PAGE_SIZE / UNIT) as u32);
         if all > len {
-            // Less than a page, so no page is returned; a free block may follow it.
+            // Less than a page, so no page is returned.
             self.merge(block + len, all - len);
         }
         Some(block)

@@ -1,17 +1,12 @@
-//! A buddy system that delays merging.
+//! A buddy system that delays merging, as in SVr4 (Lee and Barkley, USENIX Summer 1989).
 //!
-//! **From.** Lee & Barkley, "A Watermark-based Lazy Buddy System for Kernel Memory Allocation",
-//! USENIX Summer 1989, which SVr4 has. A freed block stays *locally free* while its size is in
-//! demand; else it is *globally free* and merges with its buddy. A size's slack is its blocks in
-//! use minus those locally free:
+//! A freed block stays *locally free* while its size is in demand; else it is *globally free* and
+//! merges with its buddy. A size's slack is its blocks in use minus those locally free:
 //! - lazy, 2 and more: the block becomes locally free;
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: the block and a locally free one become globally free.
 //!
-//! Where we differ: one pool of chunks of two pages, returned when whole; SVr4 has two.
-//!
-//! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
-//! first, and a bit for each place: globally free.
+//! Lists have locally free blocks first. Ours has one pool, SVr4 two.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -135,7 +130,7 @@ impl LazyBuddy {
         self.push_last(size, at);
     }
 
-    /// It is on no list; becomes globally free, merged as far as possible.
+    /// On no list; merged as far as possible.
     fn merge(&mut self, mut size: usize, mut at: usize) {
         while size + 1 < SIZES {
             let buddy = at ^ bytes_of(size);
@@ -196,7 +191,7 @@ impl Store for LazyBuddy {
     }
 
     fn consumed(&self) -> usize {
-        // The allocated pages' bits: two less one for each place of the smallest size.
+        // With bits: two less one for each place of the smallest size.
         self.arena.consumed() + self.arena.consumed() / (1 << LEAST) * 2 / 8
     }
 

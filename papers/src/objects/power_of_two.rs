@@ -1,10 +1,5 @@
-//! Power-of-two segregated storage.
-//!
-//! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
-//! Kernel", USENIX Summer 1988. More than two pages are returned when freed; smaller memory never
-//! is.
-//!
-//! **State.** A list for each size from 16 bytes to two pages, last freed first.
+//! Power-of-two segregated storage, as in 4.4BSD (McKusick and Karels, USENIX Summer 1988). More
+//! than two pages are returned when freed; smaller memory never is.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -16,7 +11,7 @@ use craton_base::PAGE_SIZE;
 pub struct PowerOfTwo {
     arena: Arena,
     free: [usize; SIZES],
-    /// By page: log2 of the size cut from it, or [`SIZES`] plus a run's length in pages.
+    /// By page: log2 of its size, or [`SIZES`] plus a run's length.
     usage: Vec<u32>,
     count: [usize; SIZES],
 }
@@ -26,14 +21,13 @@ impl PowerOfTwo {
         Self { usage: vec![0; arena.pages()], arena, free: [NONE; SIZES], count: [0; SIZES] }
     }
 
-    /// A page, or two.
+    /// Of a page, or two.
     #[cold]
     fn fill(&mut self, list: usize) -> Option<usize> {
         let size = bytes_of(list);
         let pages = size.div_ceil(PAGE_SIZE);
         let at = self.arena.get(pages, 1)?;
         self.usage[at / PAGE_SIZE] = list as u32;
-        // The lowest is handed out first.
         for piece in (at..at + pages * PAGE_SIZE).step_by(size).rev() {
             self.arena.set_word(piece, self.free[list]);
             self.free[list] = piece;

@@ -2,7 +2,6 @@ use super::*;
 use craton_base::PAGE_SIZE;
 use craton_lab::rng::Rng;
 
-/// Random lengths, with checks for overlaps.
 fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize, keeps: usize) {
     for seed in 0..6 {
         let mut store = make(Arena::new(600));
@@ -79,7 +78,7 @@ fn an_arena_that_is_used_up_refuses_each_and_serves_again() {
         store.check().unwrap();
         // SAFETY: it is live.
         unsafe { store.put(all[all.len() / 2], bytes) };
-        // Blocks of any length may begin in the rest before it.
+        // Blocks may begin in the rest before it.
         let again = store.get(bytes).expect("there is room for one");
         assert!(again <= all[all.len() / 2] && again > all[all.len() / 2 - 1] && store.get(bytes).is_none());
     }
@@ -97,7 +96,7 @@ fn small_memory_of_4_4bsd_is_a_power_of_two_and_large_memory_goes_back() {
     assert_eq!(b as usize - a as usize, 64);
     let large = store.get(3 * PAGE_SIZE - 5).unwrap();
     assert_eq!(store.consumed(), 4 * (PAGE_SIZE + 4));
-    // SAFETY: these are live.
+    // SAFETY: live.
     unsafe {
         store.put(large, 3 * PAGE_SIZE - 5);
         store.put(a, 33);
@@ -110,7 +109,7 @@ fn small_memory_of_4_4bsd_is_a_power_of_two_and_large_memory_goes_back() {
 fn a_lazy_buddy_merges_only_when_its_size_is_not_used_well() {
     let mut store = LazyBuddy::new(Arena::new(16));
     let all: Vec<_> = (0..8).map(|_| store.get(2048).unwrap()).collect();
-    // SAFETY: these are live.
+    // SAFETY: live.
     unsafe {
         // Slack 8, 6, 4 and 2: lazily.
         all[..4].iter().for_each(|at| store.put(*at, 2048));
@@ -129,7 +128,7 @@ fn a_lazy_buddy_merges_only_when_its_size_is_not_used_well() {
 fn the_leftmost_block_that_is_long_enough_serves() {
     let mut store = FastFits::new(Arena::new(16));
     let all: Vec<_> = (0..10).map(|_| store.get(160).unwrap()).collect();
-    // SAFETY: these are live.
+    // SAFETY: live.
     unsafe {
         for i in [8, 6, 5, 2] {
             store.put(all[i], 160);

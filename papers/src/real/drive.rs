@@ -1,9 +1,7 @@
 //! The load generator: sends commands to a server over a unix socket, and checks each answer.
 //!
-//! **State.** Two batches are outstanding on one connection, so the server finds the next one
-//! waiting. Both fit the socket's buffers, so neither side blocks on the other's reads.
-//!
-//! **Failure.** A wrong answer; a server that is silent for [`PATIENCE`], or has ended.
+//! Two batches are outstanding, so the server finds the next one waiting. Both fit the socket's
+//! buffers, so neither side blocks on the other's reads.
 
 mod lists;
 mod values;
@@ -25,7 +23,7 @@ pub trait Dialogue {
 
     fn last(&mut self, _request: &mut Vec<u8>, _answer: &mut Vec<u8>) {}
 
-    /// Ends the server, which closes the connection instead of answering.
+    /// The server closes the connection instead of answering.
     fn farewell(&self) -> &'static [u8];
 }
 
@@ -40,8 +38,7 @@ pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
     }
 }
 
-/// The server, whose process `server` may be, need not listen yet. Error: it has ended, or did not
-/// listen within [`PATIENCE`].
+/// The server need not listen yet. Error: it ended, or did not listen within [`PATIENCE`].
 pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String> {
     let start = Instant::now();
     loop {
@@ -62,7 +59,6 @@ pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String>
     }
 }
 
-/// Then the dialogue's last one. Error: the batch's first number, and the wrong answer.
 pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
     let mut batch = Batch::default();
     let mut before = Batch::default();
@@ -85,8 +81,8 @@ pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64
     batch.check(stream)
 }
 
-/// memcached checks for its end when something happens on its socket, at the latest after a second,
-/// which would be in the figures: so this connects once more. Error: it answers, or does not close.
+/// Connects once more: memcached checks for its end when something happens on its socket, or after
+/// a second, which would be in the figures.
 pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Result<(), String> {
     stream.write_all(dialogue.farewell()).map_err(|e| format!("the server takes no farewell: {e}"))?;
     let mut said = Vec::new();
@@ -121,7 +117,6 @@ impl Batch {
         stream.write_all(&self.request).map_err(|e| self.broken("does not take the requests", &e))
     }
 
-    /// Finds the first wrong byte, also if too short.
     fn check(&mut self, stream: &mut UnixStream) -> Result<(), String> {
         self.came.resize(self.came.len().max(self.answer.len()), 0);
         let mut done = 0;

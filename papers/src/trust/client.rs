@@ -1,18 +1,8 @@
 //! A client of malloc that checks every object it holds.
 //!
-//! **What.** Threads write a pattern into each object, and compare it when the object is freed,
-//! moved by `realloc`, or found in a forked child. A ledger sums live bytes; the resident set must
-//! stay below a multiple of its recent maximum.
-//!
-//! **State.** Slots, each a mutex around an object: mostly another thread frees an object than
-//! allocated it.
-//!
-//! **Units.** Sizes from 1 B to 64 MiB, most below 512 B.
-//!
-//! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex was free.
-//!
-//! **Failure.** A refused request is counted; any other error ends the process with status
-//! [`WRONG`].
+//! Threads write a pattern into each object, and compare it when the object is freed, moved by
+//! `realloc`, or found in a forked child. Mostly another thread frees an object than allocated it.
+//! Anything wrong but a refused request ends the process with status [`WRONG`].
 //!
 //! **Unsafe.** Calls malloc's family, accesses its objects, forks, and sends signals.
 
@@ -27,22 +17,20 @@ pub const WRONG: i32 = 70;
 
 const SLOTS: usize = 1 << 14;
 const LARGEST: usize = 64 << 20;
-/// Operations of a thread.
 const LIFE: u64 = 20_000;
 const CHECKED_BY_CHILD: u32 = 400;
-/// By the ledger's recent maximum; [`BASE_BYTES`] may come on top.
+/// By the ledger's recent maximum; [`BASE_BYTES`] come on top.
 const MOST_RSS: f64 = 2.0;
 const BASE_BYTES: u64 = 64 << 20;
 /// Free memory goes back after seconds.
 const RECENT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
-/// Of the ledger's bound: whole and a quarter in turns.
+/// The ledger's bound is whole and a quarter in turns.
 const SWING: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
     pub seconds: u64,
-    /// Of one thread, which runs alone.
     pub operations: Option<u64>,
     pub threads: u64,
     pub live_bytes: u64,
@@ -59,7 +47,6 @@ pub struct Figures {
     pub signals: u64,
     pub peak_live_bytes: u64,
     pub peak_rss_bytes: u64,
-    /// By the ledger's recent maximum, sampled together, once that is large.
     pub worst_rss_per_live: f64,
 }
 
@@ -80,14 +67,14 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static MOST_LIVE: AtomicI64 = AtomicI64::new(0);
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Ends the process at once: nothing may allocate any more.
+/// Nothing may allocate any more.
 fn wrong(why: &str) -> ! {
     eprintln!("craton-client: wrong: {why}");
     // SAFETY: runs no handlers; nothing is used again.
     unsafe { libc::_exit(WRONG) }
 }
 
-/// Written: all of a small object; of a large one its ends and a word of each page.
+/// All of a small object; of a large one its ends and a word of each page.
 fn places(bytes: usize) -> impl Iterator<Item = usize> {
     const END: usize = 4096;
     let whole = bytes <= 4 * END;
@@ -103,7 +90,6 @@ fn places(bytes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Object {
-    /// Expected at `at`, at most 8.
     fn word(&self, at: usize) -> ([u8; 8], usize) {
         (mix(self.seed ^ at as u64).to_ne_bytes(), (self.bytes - at).min(8))
     }
@@ -111,7 +97,7 @@ impl Object {
     fn write(&self) {
         for at in places(self.bytes) {
             let (word, length) = self.word(at);
-            // SAFETY: `at + length <= bytes`; the object is live and this thread's.
+            // SAFETY: `at + length <= bytes`; live, and this thread's.
             unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), self.at.add(at), length) };
         }
     }
@@ -179,7 +165,6 @@ impl Object {
         }
     }
 
-    /// The object as it was, if realloc is refused.
     fn resize(mut self, bytes: usize, rng: &mut Rng) -> Self {
         self.check(self.bytes, "before realloc");
         // Both exist while realloc copies.
@@ -245,9 +230,9 @@ fn turn(slots: &Slots, rng: &mut Rng, bound: i64) {
     OPERATIONS.fetch_add(1, Relaxed);
 }
 
-/// The child checks and frees unlocked slots, allocates, and may fork again.
+/// The child uses unlocked slots only, and may fork again.
 fn fork(slots: &Slots, rng: &mut Rng, bound: i64, depth: u32) {
-    // SAFETY: the child uses only slots that no other thread held, and ends by `_exit`.
+    // SAFETY: the child uses unlocked slots only, and ends by `_exit`.
     let child = unsafe { libc::fork() };
     match child {
         -1 => return,
@@ -279,9 +264,9 @@ extern "C" fn handle(_: libc::c_int) {
     SIGNALS.fetch_add(1, Relaxed);
 }
 
-/// To this process, whose system calls are not restarted.
+/// System calls are not restarted.
 fn storm() {
-    // SAFETY: the handler only adds to an atomic; zeros with these fields are valid.
+    // SAFETY: the handler only adds to an atomic; zeros are valid.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
@@ -300,7 +285,6 @@ fn rss_bytes() -> u64 {
     pages << 12
 }
 
-/// Checks ledger and resident set; sets the threads' bound.
 fn watch(given: &Given, bound: &AtomicI64) -> Figures {
     let (start, base) = (Instant::now(), rss_bytes());
     let mut recent: Vec<(Instant, i64)> = Vec::new();

@@ -1,16 +1,11 @@
-//! Programs whose allocator is refused by the kernel: the n-th system call of a kind fails.
+//! Programs whose allocator is refused by the kernel: a seccomp filter asks a supervisor about each
+//! of the [`CALLS`], in all processes of a command, and the supervisor fails the n-th of a kind
+//! that the allocator's library makes.
 //!
-//! **What.** A command runs under a seccomp filter that asks a supervisor about each of the
-//! [`CALLS`], in all of its processes. The supervisor counts those of the allocator's library, and
-//! answers the chosen one with an error.
-//!
-//! **State.** A call is the library's if it is made there, or in a function of the C library that
-//! it called: the word at the stack pointer is then an address in the library. A new thread is the
-//! library's if such an address is in the last KiB of the stack. The library's place is read once
-//! from `/proc/PID/maps`, and forgotten at `execve`.
-//!
-//! **Threads.** One supervises; the caller starts the command, whose first calls already wait for
-//! it.
+//! A call is the library's if it is made there, or in a function of the C library that it called:
+//! the word at the stack pointer is then an address in the library. For a new thread, such an
+//! address is in the last KiB of the stack. The library's place is read once from `/proc/PID/maps`,
+//! and forgotten at `execve`.
 //!
 //! **Unsafe.** seccomp, messages with a file descriptor, and reads of another process's stack.
 
@@ -80,7 +75,6 @@ pub struct Place<'a> {
     pub library: &'a Path,
 }
 
-/// Error: it cannot be started, or the kernel refuses the filter.
 pub fn run(command: &[OsString], place: &Place<'_>, fault: Option<Fault>, limit: Duration) -> Result<Run, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|e| format!("cannot make a pair of sockets: {e}"))?;
     let outputs = ["fault.stdout", "fault.stderr"].map(|name| place.directory.join(name));
@@ -120,8 +114,7 @@ fn start(
     command.current_dir(place.directory).process_group(0).stdin(Stdio::null());
     command.stdout(file(stdout)?).stderr(file(stderr)?);
     let (filter, fd) = (filter.to_vec(), socket.as_raw_fd());
-    // SAFETY: between fork and exec, `install` and `send` only make system calls on existing
-    // memory.
+    // SAFETY: `install` and `send` only make system calls on existing memory.
     unsafe { command.pre_exec(move || install(&filter).and_then(|listener| send(fd, listener))) };
     let program = program.to_string_lossy();
     command.spawn().map_err(|e| match e.raw_os_error() {
@@ -130,7 +123,7 @@ fn start(
     })
 }
 
-/// With its use of memory; kills the group after `limit`.
+/// Kills the group after `limit`.
 fn wait(child: &Child, limit: Duration) -> (Option<ExitStatus>, u64) {
     let (pid, end) = (child.id() as i32, Instant::now() + limit);
     let mut ended = None;
@@ -175,7 +168,7 @@ fn filter() -> Vec<libc::sock_filter> {
 fn install(filter: &[libc::sock_filter]) -> io::Result<RawFd> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-    // SAFETY: the kernel reads the program, whose length is the slice's.
+    // SAFETY: the kernel reads the slice.
     let listener = unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
             return Err(io::Error::last_os_error());
@@ -216,13 +209,13 @@ fn send(socket: RawFd, fd: RawFd) -> io::Result<()> {
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// None: the other end was closed without a listener.
+/// `None`: closed without a listener.
 fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     let mut byte = 0u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 32]);
     let mut message = message(&mut part, &mut control);
-    // SAFETY: room for one descriptor; a received header has one, which this process now owns.
+    // SAFETY: room for one descriptor, which this process then owns.
     unsafe {
         if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) != 1 {
             return None;
@@ -256,7 +249,7 @@ impl Supervisor {
     }
 
     fn answer(&mut self, fd: RawFd) {
-        // SAFETY: zeroed as the kernel requires; it fills the first and reads the second.
+        // SAFETY: zeroed as the kernel requires.
         unsafe {
             let mut asked: libc::seccomp_notif = zeroed();
             if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) != 0 {
@@ -312,14 +305,13 @@ impl Supervisor {
     }
 }
 
-/// Of a thread that waits in a system call.
 fn stack(pid: u32, words: &mut [u64]) -> Option<()> {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let at = call.split_whitespace().rev().nth(1)?.trim_start_matches("0x");
     let bytes = size_of_val(words);
     let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
     let there = libc::iovec { iov_base: usize::from_str_radix(at, 16).ok()? as *mut _, iov_len: bytes };
-    // SAFETY: writes into `words`, within its size; a bad address there is an error.
+    // SAFETY: writes into `words`, within its size.
     let read = unsafe { libc::process_vm_readv(pid as i32, &raw const here, 1, &raw const there, 1, 0) };
     (read == bytes as isize).then_some(())
 }

@@ -1,9 +1,5 @@
-//! A system without free hugepages.
-//!
-//! **What.** Fills free memory with the pages of pipes, which the kernel cannot move, and frees
-//! every other one. Dropping it frees everything.
-//!
-//! **Failure.** Filling memory requires root, and a limit of open files that fits the memory.
+//! A system without free hugepages: pages of pipes, which the kernel cannot move, fill free memory,
+//! and every other one is freed. Requires root.
 //!
 //! **Unsafe.** Sets the size of a pipe and the limit of open files.
 
@@ -14,7 +10,7 @@ use std::os::fd::AsRawFd;
 /// The kernel's default maximum.
 const PIPE: usize = 1 << 20;
 const PAGE: usize = 4096;
-/// Free in one piece, for everything else.
+/// For everything else.
 const LEAVE: u64 = 400 << 20;
 const HUGE_ORDER: usize = 9;
 
@@ -41,7 +37,7 @@ impl Fragments {
     }
 }
 
-/// Whose pages take turns in memory. Their other ends are closed.
+/// Their pages take turns in memory.
 fn filled_pair() -> std::io::Result<(PipeReader, PipeReader)> {
     let (stays, mut a) = full_sized()?;
     let (goes, mut b) = full_sized()?;
@@ -54,7 +50,7 @@ fn filled_pair() -> std::io::Result<(PipeReader, PipeReader)> {
 
 fn full_sized() -> std::io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe()?;
-    // SAFETY: an open descriptor; a pipe that stays small is an error.
+    // SAFETY: an open descriptor.
     let size = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE) };
     if size < PIPE as i32 { Err(std::io::Error::last_os_error()) } else { Ok((reader, writer)) }
 }
@@ -76,13 +72,12 @@ fn free_bytes() -> Result<u64, String> {
     kib.map(|kib: u64| kib << 10).ok_or_else(|| "/proc/meminfo does not tell MemFree".to_owned())
 }
 
-/// Contiguous. Error: the kernel does not report them.
 pub fn free_hugepages() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/buddyinfo").map_err(|e| format!("/proc/buddyinfo: {e}"))?;
     Ok(text.lines().map(hugepages_of_zone).sum())
 }
 
-/// `Node 0, zone Normal 12 3 …`: a number for each order.
+/// `Node 0, zone Normal 12 3 …`, by order.
 fn hugepages_of_zone(line: &str) -> u64 {
     let blocks = line.split_whitespace().skip(4).map(|n| n.parse().unwrap_or(0));
     blocks.enumerate().skip(HUGE_ORDER).map(|(order, blocks): (_, u64)| blocks << (order - HUGE_ORDER)).sum()

@@ -1,7 +1,4 @@
-//! A program in a control group that limits its memory.
-//!
-//! **What.** Below this process's group, or below the root if that is not visible; version 1 or 2.
-//! Dropping it removes the group.
+//! A program in a control group, of version 1 or 2, that limits its memory; removed when dropped.
 //!
 //! **Unsafe.** A closure between fork and exec.
 
@@ -12,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Limit and largest use: version 1, version 2.
+/// Version 1, version 2.
 const FILES: [(&str, &str, &str); 2] =
     [("memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"), ("", "memory.max", "memory.peak")];
 const ROOT: &str = "/sys/fs/cgroup";
@@ -23,7 +20,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Error: no such groups, or no permission.
     pub fn new(limit_bytes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut last = format!("{ROOT} has no memory controller");
@@ -36,7 +32,7 @@ impl Group {
                 if !above.join("cgroup.procs").exists() || fs::create_dir(&group.path).is_err() {
                     continue;
                 }
-                // `fs::write` would make the file where there is no controller.
+                // `fs::write` would make the file without a controller.
                 let open = OpenOptions::new().write(true).open(group.path.join(limit));
                 match open.and_then(|mut file| file.write_all(limit_bytes.to_string().as_bytes())) {
                     Ok(()) => return Ok(group),
@@ -47,7 +43,6 @@ impl Group {
         Err(format!("cannot make a control group with a limit of memory: {last}"))
     }
 
-    /// Before its exec. Error: it may not.
     pub fn enter(&self, command: &mut Command) -> Result<(), String> {
         let procs = self.path.join("cgroup.procs");
         let failed = |e| format!("cannot open {}: {e}", procs.display());
@@ -57,7 +52,7 @@ impl Group {
         Ok(())
     }
 
-    /// 0 where the kernel does not report it.
+    /// 0: not reported.
     pub fn peak_bytes(&self) -> u64 {
         let text = fs::read_to_string(self.path.join(self.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
@@ -66,7 +61,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A killed process leaves its group a little later than its parent learns of it.
+        // A killed process leaves its group later than its parent learns of it.
         for _ in 0..100 {
             if fs::remove_dir(&self.path).is_ok() {
                 return;

@@ -1,6 +1,4 @@
-//! Raw objects, and samples of the process's memory.
-//!
-//! **What.** A [`Meter`] samples memory without allocating, so that an idle program stays idle.
+//! Raw objects, and samples of memory without allocating, so that an idle program stays idle.
 //!
 //! **Unsafe.** Calls `malloc`, `free`, and the operators by their addresses.
 
@@ -16,12 +14,12 @@ pub const PAGE: usize = 4096;
 type New = unsafe extern "C" fn(usize) -> *mut libc::c_void;
 type SizedDelete = unsafe extern "C" fn(*mut libc::c_void, usize);
 
-/// Of `operator new(size_t)` and `operator delete(void*, size_t)`, once looked up.
+/// `operator new(size_t)`, `operator delete(void*, size_t)`.
 static OPERATORS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// A preloaded library's, else libstdc++'s, which call malloc. Error: no libstdc++.
+/// A preloaded library's, else libstdc++'s. Error: no libstdc++.
 pub fn find_operators() -> Result<(), String> {
-    // SAFETY: a C string; initializers as in any C++ program.
+    // SAFETY: initializers as in any C++ program.
     unsafe { libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     for (slot, name) in OPERATORS.iter().zip([c"_Znwm", c"_ZdlPvm"]) {
         // SAFETY: a C string.
@@ -40,7 +38,7 @@ pub struct Object<const CXX: bool = false> {
     bytes: usize,
 }
 
-// SAFETY: an object owns its memory, as a box does.
+// SAFETY: an object owns its memory.
 unsafe impl<const CXX: bool> Send for Object<CXX> {}
 
 impl<const CXX: bool> Object<CXX> {
@@ -68,7 +66,6 @@ impl<const CXX: bool> Object<CXX> {
         self.bytes
     }
 
-    /// At 0, `step`, 2 × `step` …
     #[inline]
     pub fn write(&self, step: usize) {
         for at in (0..self.bytes).step_by(step) {
@@ -91,7 +88,7 @@ impl Object {
         std::hint::black_box(object)
     }
 
-    /// A byte on each page is written.
+    /// Writes a byte on each page.
     pub fn written(bytes: usize) -> Self {
         let object = Self::new(bytes);
         object.write(PAGE);
@@ -105,7 +102,7 @@ impl<const CXX: bool> Drop for Object<CXX> {
         let at = self.at.as_ptr().cast();
         if CXX {
             let delete = OPERATORS[1].load(Relaxed);
-            // SAFETY: `new` found the operators; delete gets new's pointer and size, once.
+            // SAFETY: delete gets new's pointer and size, once.
             unsafe { std::mem::transmute::<usize, SizedDelete>(delete)(at, self.bytes) };
         } else {
             // SAFETY: of malloc or calloc, freed once.
@@ -137,7 +134,6 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// The last place is overwritten when all are taken.
     pub fn sample(&mut self) -> Sample {
         let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
         let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };

@@ -1,6 +1,6 @@
 //! Programs whose memory counts.
 //!
-//! **Unsafe.** Calls functions of the malloc family, and `fork`.
+//! **Unsafe.** Calls the malloc family, and `fork`.
 
 use super::memory::{Meter, Object, PAGE, Sample};
 use super::{Figures, Given};
@@ -26,9 +26,8 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     figures
 }
 
-/// `stress-ng --malloc`'s defaults: 65,536 slots. A free one gets a new object of up to `most`
-/// bytes by any function of the family, with the first word written. A used one is freed, as in
-/// version 0.15, or in half of the cases reallocated, as in later ones; one time of eight,
+/// `stress-ng --malloc`'s defaults: a free slot gets an object of up to `most` bytes; a used one is
+/// freed, as in version 0.15, or half of them reallocated, as in later ones; one time of eight,
 /// `malloc_trim`.
 pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
@@ -42,8 +41,7 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         let old = slots[i];
         let keep = reallocates && bits & (1 << 20) != 0;
         let free = !old.is_null() && !keep;
-        // SAFETY: each slot is null or has a pointer of the family, freed or replaced once, of at
-        // least a word.
+        // SAFETY: each slot is null or has a pointer of the family, freed or replaced once.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
                 _ if free => std::ptr::null_mut(),
@@ -73,7 +71,7 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         done += 1;
     }
     figures.done(live * PAGE as u64);
-    // SAFETY: as above; the slots are not used any more.
+    // SAFETY: as above.
     slots.into_iter().for_each(|at| unsafe { libc::free(at) });
     figures
 }
@@ -86,7 +84,7 @@ pub enum Helper {
     Works,
 }
 
-/// 13,000 objects of 40,000 B, a random 60 % freed; then the resident set each second.
+/// A random 60 % of 13,000 objects is freed; then the resident set each second.
 pub fn idle(given: &Given, helper: Helper) -> Figures {
     const BYTES: usize = 40_000;
     let (mut figures, over) = (Figures::start(), AtomicBool::new(false));
@@ -117,7 +115,6 @@ fn shuffle<T>(rng: &mut Rng, all: &mut [T]) {
     (1..all.len()).for_each(|i| all.swap(i, rng.below(i as u32 + 1) as usize));
 }
 
-/// Of a client: 8 small objects and a buffer, 157 KiB on average.
 struct Session {
     _small: [Object; 8],
     buffer: Object,
@@ -134,8 +131,8 @@ impl Session {
     }
 }
 
-/// Sessions of 256 MiB for half of a period and of an eighth for the other half; 200 a second are
-/// replaced. Ends of troughs count, and the time of the rises after the first.
+/// Sessions of 256 MiB for half of a period, of an eighth for the other; 200 a second are replaced.
+/// Ends of troughs count, and rises after the first.
 pub fn swing(given: &Given, period_s: u64) -> Figures {
     let high = given.of(256 << 20) as usize;
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
@@ -181,7 +178,7 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
     figures
 }
 
-/// 1 GiB, all written; then the hugepages each second of idling.
+/// 1 GiB, all written; then the hugepages each second.
 pub fn dense(given: &Given, bytes: usize) -> Figures {
     let mut figures = Figures::start();
     let objects: Vec<Object> = (0..given.of(1 << 30) / bytes as u64).map(|_| Object::written(bytes)).collect();
@@ -196,8 +193,7 @@ pub fn dense(given: &Given, bytes: usize) -> Figures {
     figures
 }
 
-/// 512 MiB of objects of 4 KiB; a child lives for 4 s while the parent writes; then the hugepages
-/// each second, while the parent replaces objects or idles.
+/// 512 MiB; a child lives for 4 s while the parent writes; then the hugepages each second.
 pub fn fork(given: &Given, busy: bool) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let count = given.of(131_072);
@@ -240,8 +236,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
 
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair, in a separate process: 12 MB of the first, 90 % freed at random, as much of the
-/// second.
+/// For each pair, in a new process: 12 MB of the first, 90 % freed, as much of the second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;
@@ -278,7 +273,7 @@ fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
 fn in_child(work: impl FnOnce() -> f64) -> f64 {
     let mut ends = [0; 2];
     let mut bits = 0u64.to_ne_bytes();
-    // SAFETY: one thread, so the child may call anything; the buffers have 8 bytes.
+    // SAFETY: one thread; the buffers have 8 bytes.
     unsafe {
         assert!(libc::pipe(ends.as_mut_ptr()) == 0, "cannot make a pipe");
         let child = libc::fork();
@@ -297,7 +292,7 @@ fn in_child(work: impl FnOnce() -> f64) -> f64 {
     f64::from_bits(u64::from_ne_bytes(bits))
 }
 
-/// 5 to 25 MB, replaced at random; a new one is written before the old one is freed.
+/// 5 to 25 MB; a new one is written before the old one is freed.
 pub fn slots(given: &Given) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let mut slots: [Option<Object>; 5] = [const { None }; 5];

@@ -1,10 +1,5 @@
-//! Programs whose time counts.
-//!
-//! **From.** Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's benchmark, by its
-//! description; servers with deadlines.
-//!
-//! **Threads.** A new thread sometimes inherits slots: mostly another thread frees an object than
-//! allocated it.
+//! Programs whose time counts: Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's
+//! benchmark; servers with deadlines.
 //!
 //! **Unsafe.** Reads the thread's use of the processor.
 
@@ -20,29 +15,26 @@ pub struct Replaced {
     pub slots: usize,
     pub operations: u64,
     pub size: fn(&mut Rng) -> usize,
-    /// Slots a fixed odd distance apart, 150 times, instead of random ones.
+    /// A fixed odd distance apart, 150 times.
     pub strides: bool,
     /// Then a new thread inherits the slots.
     pub each: u64,
 }
 
-/// 8 to 1000 B.
 pub fn small(rng: &mut Rng) -> usize {
     (8 + rng.below(993)) as usize
 }
 
-/// 16 B to 8 KiB, each power of two as often.
 pub fn mixed(rng: &mut Rng) -> usize {
     let half = 16u32 << rng.below(9);
     (half + rng.below(half)) as usize
 }
 
-/// 32 to 512 KiB.
 pub fn large(rng: &mut Rng) -> usize {
     ((32 << 10) + rng.below(480 << 10)) as usize
 }
 
-/// First and last bytes are written; by the operators if `CXX`. An operation is a new and a free.
+/// First and last bytes are written. `CXX`: by the operators.
 pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     let threads = kind.threads;
     let (slots, share) = (kind.slots / threads, given.of(kind.operations) / threads as u64);
@@ -80,7 +72,7 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     figures
 }
 
-/// Sizes, and their shares in percent.
+/// In percent.
 type Timed<'a> = &'a [(usize, u32)];
 
 pub const MIXED: Timed<'_> = &[(16, 55), (1 << 10, 30), (64 << 10, 13), (1 << 20, 2)];
@@ -89,13 +81,12 @@ pub const MIXED: Timed<'_> = &[(16, 55), (1 << 10, 30), (64 << 10, 13), (1 << 20
 struct Times {
     malloc: Vec<f64>,
     free: Vec<f64>,
-    /// Not interrupted by the scheduler: malloc with the first write, and malloc.
+    /// Not interrupted: malloc with the first write, and malloc.
     longest_written: f64,
     longest: f64,
 }
 
-/// Two threads, each request timed: objects of `sizes` replace random ones; one free in 16 is of
-/// the other thread's objects.
+/// Two threads; one free in 16 is of the other's objects.
 pub fn pauses(given: &Given, sizes: Timed<'_>, (slots, operations): (usize, u64)) -> Figures {
     let (mut figures, operations) = (Figures::start(), given.of(operations));
     let mut threads = each(ring::<Object>(2, 64), |(number, own, next)| {
@@ -159,9 +150,8 @@ pub fn pauses(given: &Given, sizes: Timed<'_>, (slots, operations): (usize, u64)
     figures
 }
 
-/// By the scheduler, of this thread.
 fn interruptions() -> i64 {
-    // SAFETY: zeros are valid, and the call fills them in.
+    // SAFETY: zeros are valid.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);

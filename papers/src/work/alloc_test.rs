@@ -1,9 +1,7 @@
-//! Random replacement in a large array of slots.
+//! Random replacement in a large array of slots: few change all the time, most hardly ever.
 //!
-//! **What.** Few slots change all the time, most hardly ever: blocks of all ages are neighbours.
-//!
-//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018). Ours draws
-//! integers, and writes both ends of a block where the original clears all of it.
+//! **From.** OLogN Technologies' alloc-test (ITHare, 2018), in integers; ours writes both ends of a
+//! block where the original clears all of it.
 
 use super::Load;
 use super::block::Block;
@@ -16,9 +14,8 @@ pub fn run(load: &Load) -> u64 {
 
 const STEPS: u64 = 19_000_000;
 const SLOTS: u32 = 1 << 18;
-/// Repetitions of the rule of four fifths, each within the fifth that the previous one chose.
+/// Of the rule of four fifths, each within the fifth chosen before.
 const LEVELS: u32 = 6;
-/// The largest power of two of a size.
 const LARGEST: u32 = 10;
 
 fn steps(rng: &mut Rng, count: u64) -> u64 {
@@ -35,7 +32,7 @@ fn steps(rng: &mut Rng, count: u64) -> u64 {
     held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.ends()))
 }
 
-/// By Pareto's law: low ones are frequent.
+/// By Pareto's law.
 fn slot(rng: &mut Rng, bound: u32) -> u32 {
     let mut end = bound;
     for _ in 0..LEVELS {
@@ -48,7 +45,7 @@ fn slot(rng: &mut Rng, bound: u32) -> u32 {
     rng.below(end)
 }
 
-/// To 1 KiB: each power of two is half as likely as the one before, with equal chances in between.
+/// To 1 KiB: each power of two is half as likely as the one before.
 fn size(rng: &mut Rng) -> usize {
     let bits = rng.next();
     let top = 1u32 << (bits.trailing_zeros() + 4).min(LARGEST);

@@ -1,11 +1,10 @@
-//! The options of `craton-work`, parsed by hand: a parser would be in the figures.
+//! The options of `craton-work`, by hand: a parser would be in the figures.
 
-/// The last of a name counts.
+/// The last counts.
 pub struct Given<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Given<'a> {
-    /// `--name VALUE` or `--name=VALUE`; `flags` take no value. None: help. Error: an unknown
-    /// option, or a missing value.
+    /// `--name VALUE` or `--name=VALUE`; `flags` take no value. `None`: help.
     pub fn read(arguments: &'a [String], known: &[&str], flags: &[&str]) -> Result<Option<Self>, String> {
         let mut given = Vec::new();
         let mut rest = arguments.iter();
@@ -34,14 +33,14 @@ impl<'a> Given<'a> {
         self.0.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
 
-    /// Or `otherwise`. Error: not a number from `least` to `most`.
+    /// From `least` to `most`.
     pub fn number(&self, name: &str, otherwise: u64, least: u64, most: u64) -> Result<u64, String> {
         let Some(value) = self.find(name) else { return Ok(otherwise) };
         let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
         parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
     }
 
-    /// Hexadecimal digits, without the sign that `from_str_radix` accepts.
+    /// Without the sign that `from_str_radix` accepts.
     pub fn checksum(&self) -> Result<Option<u64>, String> {
         let Some(value) = self.find("--expect") else { return Ok(None) };
         let parsed = u64::from_str_radix(value, 16).ok().filter(|_| !value.starts_with('+'));

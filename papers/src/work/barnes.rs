@@ -1,12 +1,8 @@
-//! Many bodies that attract each other, by a tree of cells.
+//! Many bodies that attract each other, by an octree of boxes that each step builds and drops.
 //!
-//! **What.** Each step builds an octree with a box for each cell and leaf, and drops it: tens of
-//! thousands of small nodes live for a step and die together.
+//! **From.** Barnes and Hut (Nature 324, 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995).
 //!
-//! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
-//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
-//!
-//! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
+//! Sums in a fixed order, with + − × ÷ √ alone: the same on any machine.
 
 use super::Load;
 use craton_lab::rng::Rng;
@@ -22,11 +18,11 @@ pub fn run(load: &Load) -> u64 {
 const BODIES: usize = 20_000;
 const STEPS: u64 = 40;
 const STEP: f64 = 0.001;
-/// A cell counts as one body when its side is below this multiple of its distance.
+/// A cell counts as one body if its side is below this multiple of its distance.
 const OPENING: f64 = 1.2;
-/// Added to each square of a distance, to bound the pull.
+/// Bounds the pull.
 const SOFTENING: f64 = 1e-4;
-/// Bodies that the deepest cell does not separate share a leaf.
+/// Bodies still together share a leaf.
 const DEEPEST: u32 = 40;
 
 type Vector = [f64; 3];
@@ -65,7 +61,6 @@ struct Cube {
 }
 
 impl Cube {
-    /// The eighth with a place: its number and cube.
     fn part(&self, at: Vector) -> (usize, Self) {
         let quarter = self.side / 4.0;
         let mut inner = Self { side: self.side / 2.0, ..*self };
@@ -98,7 +93,6 @@ impl Cell {
 }
 
 impl Part {
-    /// An existing leaf moves down together with it.
     fn insert(&mut self, leaf: Box<Leaf>, cube: Cube, depth: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(leaf),
@@ -120,7 +114,7 @@ impl Part {
         }
     }
 
-    /// From below; returns mass, and centre times mass.
+    /// Mass, and centre times mass.
     fn weigh(&mut self) -> (f64, Vector) {
         match self {
             Self::Empty => (0.0, [0.0; 3]),
@@ -138,7 +132,6 @@ impl Part {
         }
     }
 
-    /// On a body at `at`; the cube has this side.
     fn pull(&self, at: Vector, side: f64, sum: &mut Vector) {
         let (there, mass) = match self {
             Self::Empty => return,
@@ -180,7 +173,7 @@ fn step(bodies: &mut [Body]) {
     }
 }
 
-/// At rest, with a total mass of 1; coordinates are nearer to the middle than at random.
+/// Of total mass 1; nearer to the middle than at random.
 fn bodies(rng: &mut Rng, count: usize) -> Vec<Body> {
     let mut coordinate = || {
         let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;

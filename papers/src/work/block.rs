@@ -1,6 +1,4 @@
-//! Raw memory with a known stamp in it.
-//!
-//! **What.** The stamp is read before the free: overlapping blocks change the sum.
+//! Raw memory with a known stamp, read before the free: overlapping blocks change the sum.
 //!
 //! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice, and a large block must
 //! be written only where the workload says.
@@ -15,7 +13,7 @@ pub struct Block {
     len: usize,
 }
 
-// SAFETY: a block owns its memory, as a box does.
+// SAFETY: a block owns its memory.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -35,7 +33,7 @@ impl Block {
         Self { at: NonNull::new(at).unwrap_or_else(|| handle_alloc_error(layout)), len }
     }
 
-    /// Alignment 1, so that every size goes to malloc and none to `aligned_alloc`.
+    /// Every size goes to malloc, not `aligned_alloc`.
     fn layout(len: usize) -> Layout {
         Layout::from_size_align(len, 1).expect("a block is smaller than half of the address space")
     }
@@ -44,32 +42,30 @@ impl Block {
         self.get(0).wrapping_add(self.get(self.len.saturating_sub(STAMP)).rotate_left(1))
     }
 
-    /// As much as a shorter block holds. `at` leaves room for it.
+    /// `at` leaves room for it.
     #[inline]
     fn put(&mut self, at: usize, stamp: u64) {
         if self.len < STAMP {
             let stamp = stamp.to_le();
-            // SAFETY: this block owns `len` bytes; `stamp` is a local of more.
+            // SAFETY: `len` bytes of this block; `stamp` has more.
             return unsafe { self.at.copy_from_nonoverlapping(NonNull::from(&stamp).cast(), self.len) };
         }
         debug_assert!(at + STAMP <= self.len);
-        // SAFETY: each caller in this file keeps `at + STAMP` within `len`, which this block owns.
+        // SAFETY: each caller keeps `at + STAMP` within `len`.
         unsafe { self.at.add(at).cast().write_unaligned(stamp.to_le()) }
     }
 
-    /// `at` leaves room for it.
     #[inline]
     fn get(&self, at: usize) -> u64 {
         if self.len < STAMP {
             let mut stamp = 0u64;
-            // SAFETY: all of `len` bytes were written, since that is less than a stamp; `stamp` has
-            // more.
+            // SAFETY: all of `len` bytes were written; `stamp` has more.
             unsafe { self.at.copy_to_nonoverlapping(NonNull::from(&mut stamp).cast(), self.len) }
             return u64::from_le(stamp);
         }
         debug_assert!(at + STAMP <= self.len);
-        // SAFETY: each caller in this file keeps `at + STAMP` within `len` and reads written bytes:
-        // the ends always, others only in a `Filled`.
+        // SAFETY: each caller keeps `at + STAMP` within `len`, and reads written bytes: the ends,
+        // others only in a `Filled`.
         u64::from_le(unsafe { self.at.add(at).cast().read_unaligned() })
     }
 }
@@ -77,7 +73,7 @@ impl Block {
 pub struct Filled(Block);
 
 impl Filled {
-    /// At least 1 byte, all written; the last stamp may start within a word.
+    /// The last stamp may start within a word.
     pub fn new(len: usize, stamp: u64) -> Self {
         let mut block = Block::new(len, stamp);
         for at in (0..block.len / STAMP * STAMP).step_by(STAMP) {
@@ -99,7 +95,6 @@ impl Filled {
         self.sum_each(STAMP)
     }
 
-    /// The first word of each 4 KiB, with the ends again.
     pub fn sum_pages(&self) -> u64 {
         self.sum_each(4096)
     }
@@ -112,7 +107,7 @@ impl Filled {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `bare` allocated this memory with the same layout; this block owns it.
+        // SAFETY: `bare` allocated it with this layout.
         unsafe { dealloc(self.at.as_ptr(), Self::layout(self.len)) }
     }
 }

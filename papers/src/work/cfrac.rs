@@ -1,12 +1,7 @@
-//! Factoring by the continued-fraction method.
+//! Factoring by the continued-fraction method: results of `num-bigint` are blocks of 8 to 32 B that
+//! live for a moment.
 //!
-//! **What.** Factors products of two primes by `num-bigint`: every result is a block of 8 to 32 B
-//! that is freed a moment later.
-//!
-//! **From.** cfrac (Dave Barrett), of Zorn and Grunwald, "Empirical measurements of six
-//! allocation-intensive C programs" (1992). Ours follows the papers that [`factor`] names.
-//!
-//! **Units.** Steps of the expansion; the last number may stay whole.
+//! **From.** cfrac (Dave Barrett), of Zorn and Grunwald (1992).
 
 mod factor;
 
@@ -49,7 +44,7 @@ fn prime(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Miller and Rabin's test of an odd number above 40; exact for 64 bits with these bases.
+/// By Miller and Rabin, above 40; exact for 64 bits.
 fn is_prime(n: u64) -> bool {
     let (zeros, most, n) = ((n - 1).trailing_zeros(), BigUint::from(n - 1), BigUint::from(n));
     [2u32, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37].into_iter().all(|base| {

@@ -1,6 +1,5 @@
-//! Threads that share a workload, and rings of channels between them.
-//!
-//! Bounded channels have their final size from the start, so they take no part in the figures.
+//! Threads that share a workload. Bounded channels have their final size from the start: no part of
+//! the figures.
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread;
@@ -18,7 +17,6 @@ pub fn crew<P: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> u64
     each(parts, work).into_iter().fold(0, u64::wrapping_add)
 }
 
-/// For each thread its number, its receiver, and the next thread's sender.
 pub fn ring<T>(count: usize, capacity: usize) -> impl Iterator<Item = (u64, Receiver<T>, Sender<T>)> {
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| bounded(capacity)).unzip();
     senders.rotate_left(1);

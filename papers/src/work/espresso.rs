@@ -1,10 +1,7 @@
-//! Minimizes two-level logic.
+//! Minimizes two-level logic, by lists of tiny objects that live for microseconds.
 //!
-//! **What.** Rounds of expand, irredundant and reduce search for a shorter list of cubes, by lists
-//! of tiny objects that live for microseconds.
-//!
-//! **From.** espresso (Zorn and Grunwald 1992; SPEC; mimalloc-bench), from Brayton, Hachtel,
-//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
+//! **From.** espresso (Zorn and Grunwald 1992), from Brayton et al., "Logic Minimization Algorithms
+//! for VLSI Synthesis" (1984).
 
 mod cover;
 mod cube;
@@ -29,7 +26,6 @@ const FUNCTIONS: u64 = 380;
 /// Most functions stop sooner.
 const ROUNDS: usize = 6;
 
-/// Half of the cubes have a literal of an input, a third or more an output.
 fn function(space: &Space, cubes: u32, rng: &mut Rng) -> Cover {
     let cube = |_| {
         let sure = 1 << rng.below(space.outputs);
@@ -63,9 +59,9 @@ fn cost(cover: &[Cube]) -> (usize, u32) {
     (cover.len(), cover.iter().map(Cube::literals).sum())
 }
 
-/// As large as possible without a point of `off`; drops cubes that another then covers.
+/// Without points of `off`; drops cubes that another then covers.
 fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
-    // The most literals: the least likely to be covered by others' growth.
+    // The most literals: least likely to be covered.
     cover.sort_by_key(|cube| (std::cmp::Reverse(cube.literals()), cube.digest()));
     let mut grown: Cover = Vec::new();
     for mut cube in cover {
@@ -97,7 +93,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     while at < cover.len() {
         let cube = cover.swap_remove(at);
         if !space.is_tautology(&space.cofactor(&cover, &cube)) {
-            // To its place, and the one that swap_remove moved there to the end.
+            // To its place, and the last one back to the end.
             cover.push(cube);
             let last = cover.len() - 1;
             cover.swap(at, last);

@@ -1,10 +1,7 @@
-//! Cache lines that threads would share.
+//! Cache lines that threads would share: at once in `cache-thrash`; in `cache-scratch` after they
+//! freed objects of one thread.
 //!
-//! **What.** Threads whose objects share a cache line fight for it: at once in `cache-thrash`; in
-//! `cache-scratch` after they freed objects of one thread.
-//!
-//! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
-//! (ASPLOS 2000), §7: active and passive false sharing.
+//! **From.** Hoard (Berger et al., ASPLOS 2000), §7.
 
 use super::Load;
 use super::crew::crew;
@@ -29,7 +26,7 @@ fn write(load: &Load, number: u64, given: Option<Box<AtomicU64>>) -> u64 {
     for _ in 0..load.share(OBJECTS) {
         let object = Box::new(AtomicU64::new(rng.next()));
         for i in 0..WRITES {
-            // Each write happens; a `fetch_add` would cost more than the line.
+            // A `fetch_add` would cost more than the line.
             object.store(object.load(Relaxed).wrapping_add(i), Relaxed);
         }
         sum = sum.wrapping_add(object.load(Relaxed));

@@ -1,30 +1,27 @@
 //! Fragmentation when the sizes of a program change.
 //!
-//! **What.** Before allocates objects of one distribution of sizes, Delete frees a random part of
-//! the live ones, After allocates objects of another distribution. Before and After each allocate
-//! five units of memory, and free random objects so that the live data stay within one unit.
-//! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after RAMCloud's log-structured
-//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load.
-//! **Cost.** The list of the live objects, 16 B for each, has its final size from the start and
-//! takes no part in the fragmentation; [`Outcome::list_bytes`] counts it.
+//! Before allocates five units of objects of one distribution of sizes, Delete frees a random part
+//! of the live ones, After allocates five units of another distribution. Random frees keep the live
+//! data within one unit.
+//!
+//! **From.** NVAlloc §3.2, Table 1, after RAMCloud (Rumble et al., FAST 2014). The paper's unit is
+//! 1 GB.
 
 use super::Load;
 use super::block::Filled;
 use craton_lab::rng::Rng;
 
-/// Sizes from the first to the second, both inclusive, alike.
+/// Least and most, inclusive, each as likely.
 pub(crate) type Sizes = (u32, u32);
 
-/// A row of the paper's table.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     pub before: Sizes,
-    /// Part of the live objects that Delete frees.
+    /// In percent.
     pub delete: u32,
     pub after: Sizes,
 }
 
-/// The four rows, W1 to W4.
 pub(crate) const ROWS: [Row; 4] = [
     Row { before: (100, 100), delete: 90, after: (130, 130) },
     Row { before: (100, 150), delete: 0, after: (200, 250) },
@@ -32,20 +29,17 @@ pub(crate) const ROWS: [Row; 4] = [
     Row { before: (100, 200), delete: 50, after: (1000, 2000) },
 ];
 
-/// Live data at most, at the full load.
+/// At the full load.
 const UNIT: u64 = 64 << 20;
-/// Units that Before and After each allocate.
 const ALLOCATED: u64 = 5;
 
-/// The load in percent at which the unit is the paper's.
+/// At which the unit is the paper's.
 pub const PAPER_PERCENT: u64 = 1600;
 
 pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
-/// The live objects' bytes at the peak of the workload of this name, and the written bytes of their
-/// list; none for another name.
-///
-/// The live data fill the unit, and Before, with the smaller sizes, has the most objects.
+/// Bytes of the live objects at the peak, and of their list: Before, with the smaller sizes, has
+/// the most objects.
 pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
     let row = row(name)?;
     let unit = load.of(UNIT);
@@ -57,18 +51,14 @@ fn row(name: &str) -> Option<&'static Row> {
     Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
 
-/// The counts of a run of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The same for the same row and load.
     pub checksum: u64,
-    /// Bytes of the live objects at their highest, without the list of them.
     pub peak_bytes: u64,
-    /// Bytes of the live objects after Delete.
+    /// After Delete.
     pub kept_bytes: u64,
-    /// Bytes of the live objects after After.
     pub end_bytes: u64,
-    /// Bytes of the list of the live objects.
+    /// Of the list of live objects, which never grows.
     pub list_bytes: u64,
 }
 
@@ -103,7 +93,6 @@ impl Heap {
         Self { rng: Rng::new(load.seed, 0), unit_bytes, live, live_bytes: 0, outcome }
     }
 
-    /// Five units of objects of these sizes; random ones make room.
     fn allocate(&mut self, (smallest, largest): Sizes) {
         let mut allocated = 0;
         while allocated < ALLOCATED * self.unit_bytes {
@@ -118,7 +107,6 @@ impl Heap {
         }
     }
 
-    /// Frees this percentage of the live objects.
     fn delete(&mut self, percent: u32) {
         for _ in 0..self.live.len() as u64 * u64::from(percent) / 100 {
             self.free_any();

@@ -1,8 +1,5 @@
-//! Blocks of one size, allocated and freed in batches.
-//!
-//! **What.** Freed in the order of allocation, in the opposite one, and the even places before the
-//! odd ones. **From.** glibc's `benchtests/bench-malloc-simple.c` (2019). Ours adds the two other
-//! orders and several sizes, and stamps each block.
+//! Blocks of one size, freed in several orders. **From.** glibc's
+//! `benchtests/bench-malloc-simple.c` (2019), with two more orders and several sizes.
 
 use super::Load;
 use super::block::Block;
@@ -25,7 +22,7 @@ pub fn run(load: &Load) -> u64 {
     held.sum
 }
 
-/// glibc's benchmark takes one as an argument, 16 B by default.
+/// glibc's default is 16 B.
 const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];
 const BATCHES: [usize; 4] = [25, 100, 400, 1600];
 const BLOCKS: u64 = 850_000;
@@ -34,7 +31,6 @@ const BLOCKS: u64 = 850_000;
 enum Order {
     First,
     Last,
-    /// Leaves gaps between blocks that stay.
     EvenThenOdd,
 }
 

@@ -1,6 +1,4 @@
-//! Random replacement in a small working set, with sizes of a power law.
-//!
-//! **From.** glibc's bench-malloc-thread, with a fixed number of replacements.
+//! Random replacement in a small working set, as glibc's bench-malloc-thread.
 
 use super::Load;
 use super::block::Block;
@@ -23,8 +21,7 @@ pub fn run(load: &Load) -> u64 {
 const SET: u32 = 1024;
 const REPLACEMENTS: u64 = 28_000_000;
 
-/// Each power of two from 8 B on is half as likely as the one before: the density falls as the
-/// square of the size.
+/// Each power of two from 8 B on is half as likely as the one before.
 fn block(rng: &mut Rng) -> Block {
     let bits = rng.next();
     let top = 8u32 << bits.trailing_zeros().min(12);

@@ -1,10 +1,6 @@
-//! Scripts in a language with counted values, full of strings.
+//! Scripts in a language with counted values, full of strings, by `rhai`; some results stay.
 //!
-//! **What.** `rhai` parses a program text and runs it, again in each round. Some results stay until
-//! a later one replaces them.
-//!
-//! **From.** Zorn and Grunwald's perl and gawk (1992), Detlefs, Dosser and Zorn, "Memory allocation
-//! costs in large C and C++ programs" (1994).
+//! **From.** Zorn and Grunwald's perl and gawk (1992); Detlefs, Dosser and Zorn (1994).
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};
@@ -26,7 +22,7 @@ pub fn run(load: &Load) -> u64 {
 const ROUNDS: u64 = 800;
 const KEPT: u32 = 300;
 
-/// `main` takes the number of the round.
+/// `main` takes the round's number.
 const SCRIPTS: &str = include_str!("interpreter/scripts.rhai");
 
 struct Machine {
@@ -38,7 +34,7 @@ impl Machine {
     fn new() -> Self {
         let rng = Rc::new(RefCell::new(Rng::new(0, 0)));
         let mut engine = Engine::new();
-        // The defaults are lower in a build without optimization.
+        // Defaults are lower without optimization.
         engine.set_max_call_levels(64).set_max_expr_depths(64, 64);
         let numbers = rng.clone();
         engine.register_fn("rand", move |bound: i64| i64::from(numbers.borrow_mut().below(bound as u32)));

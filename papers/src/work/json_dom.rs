@@ -1,12 +1,5 @@
-//! Documents that are parsed, edited and written again.
-//!
-//! **What.** Each round writes, parses and edits a `serde_json` document. Some stay in a table,
-//! where later rounds edit them.
-//!
-//! **From.** No paper: a service that speaks JSON, akin to Zorn and Grunwald's string and tree
-//! programs.
-//!
-//! **Units.** Nodes; a document has 8 to 8000, small ones more often.
+//! Documents that are parsed, edited and written again, as by a service that speaks JSON. Some stay
+//! in a table. Small ones are more frequent.
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};
@@ -28,7 +21,6 @@ const LARGEST: u32 = 8000;
 /// Nodes for one edit.
 const PER_EDIT: u32 = 8;
 
-/// Of members: a vocabulary, as of one service.
 #[rustfmt::skip]
 const NAMES: [&str; 12] = [
     "id", "name", "type", "tags", "owner", "created_at", "updated_at", "description", "items", "attributes", "url",
@@ -74,15 +66,13 @@ impl Rounds {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.sum = bytes.fold(self.sum, |sum, bytes| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(word(bytes)));
         serde_json::from_str(&text).unwrap_or_else(|_| {
-            // Overwritten memory, or edits nested deeper than the parser allows: changes the
-            // checksum.
+            // Overwritten memory, or edits nested too deep: changes the checksum.
             self.sum = mix(self.sum);
             Value::Null
         })
     }
 }
 
-/// 0 to 200 bytes, short ones more often.
 fn string(rng: &mut Rng) -> String {
     let len = rng.skewed(200) as usize;
     let mut string = String::new();
@@ -98,7 +88,6 @@ fn string(rng: &mut Rng) -> String {
     string
 }
 
-/// One in four with a number.
 fn name(rng: &mut Rng) -> String {
     let name = NAMES[rng.below(NAMES.len() as u32) as usize];
     if rng.one_in(4) { format!("{name}_{}", rng.below(100)) } else { name.to_owned() }

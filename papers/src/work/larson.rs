@@ -1,11 +1,7 @@
-//! A server whose threads pass their connections on.
+//! A server whose threads pass their connections on: a new thread inherits the slots.
 //!
-//! **What.** A thread replaces random blocks of a chain's slots, then a new thread inherits the
-//! slots: another one frees most blocks.
-//!
-//! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
-//! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
-//! of `larson-large` NVAlloc's (§6.1).
+//! **From.** Larson and Krishnan (ISMM 1998), with a fixed number of replacements. Sizes of
+//! `larson-small` are mimalloc-bench's, of `larson-large` NVAlloc's (§6.1).
 
 use super::Load;
 use super::block::Block;

@@ -1,8 +1,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// At least 1; ignored by workloads with one thread.
+    /// At least 1.
     pub threads: usize,
-    /// Of the full load, at least 1.
+    /// At least 1.
     pub percent: u64,
     pub seed: u64,
 }
@@ -16,12 +16,12 @@ impl Load {
         0..self.threads as u64
     }
 
-    /// Of each thread in `full` units.
+    /// Of each thread.
     pub(crate) fn share(&self, full: u64) -> u64 {
         self.of(full).div_ceil(self.threads as u64)
     }
 
-    /// This load's part of `full` units, at least 1.
+    /// At least 1.
     pub fn of(&self, full: u64) -> u64 {
         u64::try_from(u128::from(full) * u128::from(self.percent) / 100).unwrap_or(u64::MAX).max(1)
     }

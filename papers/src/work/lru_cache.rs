@@ -1,10 +1,5 @@
-//! A cache whose values grow and shrink over time.
-//!
-//! **What.** Sizes of new values drift from small to large and back, so that memory freed by one
-//! size has to serve the next.
-//!
-//! **From.** The drift on which Memcached's slabs calcify: Rumble et al., "Log-structured memory
-//! for DRAM-based storage" (FAST 2014) §2.
+//! A cache whose values drift from small to large and back, on which Memcached's slabs calcify
+//! (Rumble et al., FAST 2014, §2).
 
 use super::Load;
 use super::block::Filled;
@@ -17,7 +12,7 @@ pub fn run(load: &Load) -> u64 {
     let mut cache = Cache::new(BUDGET);
     for (stage, (lookups, smallest, largest)) in STAGES.into_iter().enumerate() {
         for _ in 0..load.of(lookups) {
-            // A stage's keys overlap with the previous one's: old values live on beside new ones.
+            // Old values live on beside new ones.
             let key = u64::from(rng.skewed(KEYS)) + stage as u64 * u64::from(KEYS / 64);
             let size = (smallest + rng.skewed(largest - smallest)) as usize;
             cache.look_up(key, size);
@@ -28,7 +23,7 @@ pub fn run(load: &Load) -> u64 {
 
 const BUDGET: usize = 48 << 20;
 const KEYS: u32 = 1 << 21;
-/// Look-ups of a stage at full load, and the smallest and largest new value.
+/// Look-ups, smallest and largest new value.
 const STAGES: [(u64, u32, u32); 7] = [
     (900_000, 32, 256),
     (300_000, 200, 800),
@@ -40,7 +35,7 @@ const STAGES: [(u64, u32, u32); 7] = [
 ];
 
 struct Cache {
-    // A fixed hash function: equal growth in each run.
+    // A fixed hash: equal growth in each run.
     values: LruCache<u64, Filled, BuildHasherDefault<DefaultHasher>>,
     budget: usize,
     bytes: usize,
@@ -52,7 +47,6 @@ impl Cache {
         Self { values: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), budget, bytes: 0, sum: 0 }
     }
 
-    /// Makes a missing value, of this size.
     fn look_up(&mut self, key: u64, size: usize) {
         if let Some(ends) = self.values.get(&key).map(Filled::ends) {
             return self.add(ends);

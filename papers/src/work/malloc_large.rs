@@ -1,9 +1,5 @@
-//! Large blocks, allocated and freed.
-//!
-//! **What.** Released memory costs a fault for each page.
-//!
-//! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
-//! the size, writes all of it, and reads a word of each page back.
+//! Large blocks, allocated and freed: released memory costs a fault for each page (mimalloc-bench's
+//! malloc-large, Kutenin and Leijen, with several blocks and sizes).
 
 use super::Load;
 use super::block::Filled;

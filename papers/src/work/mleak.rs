@@ -1,9 +1,5 @@
-//! Short-lived threads that leave objects behind.
-//!
-//! **What.** Threads leave some objects to later ones: objects in a thread's cache must reach
-//! others.
-//!
-//! **From.** mimalloc-bench's mleak, by its description.
+//! Short-lived threads that leave objects behind: those in a thread's cache must reach others
+//! (mimalloc-bench's mleak, by its description).
 
 use super::Load;
 use super::block::Filled;
@@ -22,7 +18,6 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const THREADS: u64 = 5000;
-/// Of a thread, and those that stay behind.
 const OBJECTS: usize = 400;
 const LEFT: usize = 20;
 

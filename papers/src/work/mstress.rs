@@ -1,9 +1,6 @@
-//! Objects that outlive rounds, threads and owners.
+//! Objects that outlive rounds, threads and owners: threads swap them through a shared array.
 //!
-//! **What.** In each round new threads swap kept objects through a shared array, for later threads.
-//!
-//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
-//! action", 2019).
+//! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, 2019).
 
 use super::Load;
 use super::block::Filled;
@@ -26,7 +23,6 @@ pub fn run(load: &Load) -> u64 {
 
 const OBJECTS: u64 = 17_000_000;
 const ROUNDS: u64 = 20;
-/// Of the shared array, each with some objects.
 const PLACES: u32 = 500;
 const SWAPPED: usize = 32;
 
@@ -53,8 +49,7 @@ fn free(objects: Vec<Filled>) -> u64 {
     objects.into_iter().fold(0, |sum, object| sum.wrapping_add(object.ends()))
 }
 
-/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand
-/// times.
+/// Eight words at most; one of 16 up to a hundred times, one of 2000 a thousand times as many.
 fn size(rng: &mut Rng) -> usize {
     let scale = if rng.one_in(2000) {
         1000

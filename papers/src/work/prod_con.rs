@@ -1,10 +1,8 @@
-//! Threads that allocate objects which other threads free.
+//! Threads that allocate objects which other threads free. In `prod-con` each pair has a channel;
+//! in `xmalloc` all share one.
 //!
-//! **What.** In `prod-con` each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
-//!
-//! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
-//! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()
-//! performance in a multithreaded Linux environment" (USENIX 2000), as mimalloc-bench has it.
+//! **From.** NVAlloc §6.1, after Schneider et al. (ISMM 2006); Lever and Boreham (USENIX 2000), as
+//! mimalloc-bench has it.
 
 use super::Load;
 use super::block::Block;
@@ -56,7 +54,6 @@ fn run(load: &Load, kind: &Kind) -> u64 {
     })
 }
 
-/// Three of four up to 128 B, others to 1.5 KiB.
 fn small(rng: &mut Rng) -> usize {
     let most = if rng.one_in(4) { 1536 } else { 128 };
     rng.below(most) as usize + 1

@@ -1,8 +1,5 @@
-//! Random sizes in loops, some freed by other threads.
-//!
-//! **What.** Each loop replaces some of the thread's slots in one stride, with sizes of a linear or
-//! an exponential distribution; now and then a set goes to the next thread. **From.** Jansson's
-//! rpmalloc-benchmark (rptest), by its description.
+//! Random sizes in loops that replace slots in one stride; now and then a set goes to the next
+//! thread. **From.** Jansson's rpmalloc-benchmark (rptest), by its description.
 
 use super::Load;
 use super::block::Block;
@@ -19,10 +16,10 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const LOOPS: u64 = 130_000;
-/// Of a thread, and those that a loop replaces.
+/// Of a thread, and of a loop.
 const SLOTS: usize = 4000;
 const REPLACED: usize = 150;
-/// Loops until a set goes to the next thread, its blocks, and the most waiting sets.
+/// Loops until a set goes on, its blocks, and the most waiting.
 const PERIOD: u64 = 8;
 const SET: usize = 100;
 const WAITING: usize = 8;
@@ -32,7 +29,7 @@ fn loops(rng: &mut Rng, count: u64, own: &Receiver<Vec<Block>>, next: &Sender<Ve
     slots.resize_with(SLOTS, || None);
     let mut sum = 0u64;
     for number in 0..count {
-        // Odd, so that it meets each slot before one again.
+        // Odd: it meets each slot.
         let stride = rng.below(SLOTS as u32) as usize | 1;
         let start = rng.below(SLOTS as u32) as usize;
         for i in 0..REPLACED {
@@ -53,8 +50,7 @@ fn free(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// Half of them linear up to 1 KiB, half exponential: each power of two up to 8 KiB is half as
-/// likely as the one before.
+/// Half linear up to 1 KiB, half exponential up to 8 KiB.
 fn block(rng: &mut Rng) -> Block {
     let bits = rng.next();
     let size = if bits & 1 == 0 {

@@ -1,13 +1,8 @@
-//! A workload like a server's.
+//! A workload like a server's: requests, some of them bursts, and live data that swing over the
+//! day.
 //!
-//! **What.** Requests make short-lived buffers, strings, a session, and a cache whose values change
-//! size; another thread frees some buffers. Some are bursts of thousands of small objects; over the
-//! day the live data swing between half and all of their budget.
-//!
-//! **From.** No paper: the mixture that they all describe of servers.
-//!
-//! **State.** Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its
-//! number: the checksum depends on neither timing nor allocator.
+//! Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its number:
+//! the checksum depends on neither timing nor allocator.
 
 mod worker;
 
@@ -25,7 +20,7 @@ pub struct Config {
     pub workers: usize,
     pub requests: u64,
     pub seed: u64,
-    /// Of the caches at the day's peak, over all workers; at least 1.
+    /// At the day's peak, over all workers; at least 1.
     pub live_mb: usize,
 }
 

@@ -1,8 +1,5 @@
-//! Many sizes, freed in many orders.
-//!
-//! **What.** Every third block is freed at once, the rest newest, oldest, or any first. In `sh8`
-//! threads also exchange blocks. **From.** MicroQuill's sh6bench and sh8bench, by their
-//! descriptions; NVAlloc §6.1.
+//! Many sizes, freed in many orders; in `sh8` threads also exchange blocks. **From.** MicroQuill's
+//! sh6bench and sh8bench, by their descriptions; NVAlloc §6.1.
 
 use super::Load;
 use super::block::Block;
@@ -20,7 +17,7 @@ pub fn sh8(load: &Load) -> u64 {
 
 const BATCHES: u64 = 32_000;
 const BATCH: u64 = 1000;
-/// Blocks that another thread frees, and the most waiting parts.
+/// For another thread to free, and the most waiting.
 const PART: usize = 100;
 const WAITING: usize = 64;
 
@@ -66,7 +63,6 @@ fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
     sum.wrapping_add(freed)
 }
 
-/// Leaves a part to others, and frees a part of theirs.
 fn exchange(kept: &mut Vec<Block>, (sender, receiver): &Others) -> u64 {
     let part: Vec<Block> = kept.drain(kept.len().saturating_sub(PART)..).collect();
     let back = sender.try_send(part).map_or_else(|full| all(full.into_inner()), |()| 0);
@@ -77,7 +73,6 @@ fn all(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// 1 to 1000 B, small ones more often.
 fn size(rng: &mut Rng) -> usize {
     rng.skewed(1000) as usize + 1
 }

@@ -1,6 +1,4 @@
-//! Threads that each allocate and free many objects of one size.
-//!
-//! **From.** Hoard's threadtest (Berger et al., ASPLOS 2000, §7), with NVAlloc's size (§6.1).
+//! Threads that each allocate and free many objects (Hoard's threadtest; NVAlloc's size, §6.1).
 
 use super::Load;
 use super::block::Block;

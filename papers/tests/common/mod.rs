@@ -1,7 +1,5 @@
-//! `craton`, the library and the lab's programs, for the tests.
-//!
-//! `craton` is built beside these programs; the library once, optimized, where `make build` makes
-//! it too.
+//! `craton`, the library and the lab's programs, for the tests. The library is built once, where
+//! `make build` makes it too.
 
 #[path = "../../../crates/cli/tests/common/said.rs"]
 mod said;
@@ -13,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// `craton` is built beside it.
 const PAPERS: &str = env!("CARGO_BIN_EXE_craton-papers");
 
 pub fn programs() -> &'static Path {
@@ -31,12 +28,12 @@ fn build(arguments: &[&str], target: &Path) {
 fn built() -> &'static (PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // An outer build that names the library has built `craton` here, too.
+        // An outer build that names the library has built `craton`, too.
         if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
             return (programs().join("craton"), library.into());
         }
         let target = programs().parent().expect("a program built by cargo lies in target/PROFILE");
-        // `target/papers` is these tests' folder in the allocator's workspace.
+        // `target/papers` is in the allocator's workspace.
         let of_all = if target.ends_with("target/papers") { target.parent().unwrap() } else { target };
         build(&["-p", "craton-cli", "-p", "craton-lab", "--bins"], target);
         build(&["--release", "-p", "craton-preload"], of_all);

@@ -1,16 +1,10 @@
-//! LLFree by its authors (<https://github.com/luhsra/llfree-rs>), behind C functions.
+//! LLFree by its authors (<https://github.com/luhsra/llfree-rs>), behind C functions for
+//! papers/src/frames/authors.rs.
 //!
-//! **What.** An allocator of page frames with all frames free, in the caller's memory: alloc and
-//! free of blocks. All policy is theirs; the caller is papers/src/frames/authors.rs.
+//! A panic in their code ends the process by an illegal instruction: nothing may print into a
+//! program's output. Any thread may call any function but [`llfree_create`] at any time.
 //!
-//! **Threads.** Any thread may call any function but [`llfree_create`] at any time.
-//!
-//! **Failure.** A refusal is null or negative. A panic in their code ends the process by an illegal
-//! instruction, since the library must not print into its programs' output.
-//!
-//! **Units.** Frames by number, orders as powers of two; memory in bytes.
-//!
-//! **Unsafe.** Trusts the caller's pointers, as each function says.
+//! **Unsafe.** Trusts the caller's pointers.
 #![no_std]
 
 mod memory;
@@ -18,26 +12,23 @@ mod memory;
 use core::slice::from_raw_parts_mut;
 use llfree::{Alloc, Class, Classing, FrameId, HUGE_ORDER, Init, LLFree, MetaData, MetaSize, Request};
 
-/// Of these functions; another number means that a caller must not go on.
+/// Of these functions; callers refuse another number.
 const ABI: u32 = 1;
-/// Alignment of the caller's memory, a cache line.
 const ALIGN: usize = 64;
-/// Two classes as `Classing::simple` has them: small, huge.
+/// `Classing::simple`: small, huge.
 const SIMPLE: u32 = 2;
-/// Three as `Classing::movable` has them: small that stay, small that move, huge.
+/// `Classing::movable`: small that stay, small that move, huge.
 const MOVABLE: u32 = 3;
 
-/// The allocator, at the beginning of the caller's memory.
 #[repr(align(64))]
 pub struct Handle {
     llfree: LLFree<'static>,
-    /// A block's class: by whether it is huge, then by whether it stays.
+    /// By whether a block is huge, then by whether it stays.
     class: [[Class; 2]; 2],
 }
 
-/// Their policies for this many classes, with the class of each request.
 fn classing(classes: u32, threads: usize) -> Option<(Classing, [[Class; 2]; 2])> {
-    // The class of a request: computed once, so that no request waits for their division.
+    // Computed once, so that no request waits for their division.
     match classes {
         SIMPLE => {
             let (classing, of) = Classing::simple(threads);
@@ -51,7 +42,6 @@ fn classing(classes: u32, threads: usize) -> Option<(Classing, [[Class; 2]; 2])>
     }
 }
 
-/// Bytes of their three arrays, each up to a cache line's end.
 fn parts(size: &MetaSize) -> [usize; 3] {
     [size.local, size.trees, size.lower].map(|bytes| bytes.next_multiple_of(ALIGN))
 }
@@ -64,19 +54,17 @@ impl Handle {
     }
 }
 
-/// The version of these functions.
 #[unsafe(no_mangle)]
 pub extern "C" fn llfree_abi() -> u32 {
     ABI
 }
 
-/// Huge frames of a tree.
 #[unsafe(no_mangle)]
 pub extern "C" fn llfree_tree_huge() -> u32 {
     llfree::TREE_HUGE as u32
 }
 
-/// Bytes for an allocator of this many frames and threads; 0 for impossible numbers.
+/// 0 for impossible numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> usize {
     match classing(classes, threads) {
@@ -87,12 +75,11 @@ pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> 
     }
 }
 
-/// An allocator with all frames free, or null. It is at the beginning of the memory, and ends with
-/// it.
+/// Null if refused.
 ///
 /// # Safety
-/// The memory has [`llfree_needed`] bytes for the same numbers, is aligned to 64 bytes, zeroed, and
-/// used by nothing else while the allocator is used.
+/// The memory has [`llfree_needed`] zeroed bytes for the same numbers, is aligned to 64 bytes, and
+/// used by nothing else.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: usize, classes: u32) -> *mut Handle {
     let null = core::ptr::null_mut();
@@ -102,7 +89,7 @@ pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: 
     let Some((classing, class)) = classing(classes, threads) else { return null };
     let size = LLFree::metadata_size(&classing, frames);
     let [local, trees, _] = parts(&size);
-    // SAFETY: the handle and three consecutive arrays, within the size of `llfree_needed`.
+    // SAFETY: the handle and three arrays, within `llfree_needed` bytes.
     let meta = unsafe {
         let at = memory.add(size_of::<Handle>());
         MetaData {
@@ -113,13 +100,12 @@ pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: 
     };
     let Ok(llfree) = LLFree::new(frames, Init::FreeAll, &classing, meta) else { return null };
     let handle = memory.cast::<Handle>();
-    // SAFETY: aligned, and the memory's first bytes are the handle's.
+    // SAFETY: aligned, and the memory's first bytes.
     unsafe { handle.write(Handle { llfree, class }) };
     handle
 }
 
-/// The first of 2^order frames, or -1. `thread` is below the number of threads; `stays` matters
-/// where classes depend on it.
+/// The first of 2^order frames, or -1; `thread` is below the number of threads.
 ///
 /// # Safety
 /// The handle is one of [`llfree_create`], in memory that still exists.
@@ -133,7 +119,7 @@ pub unsafe extern "C" fn llfree_get(handle: *const Handle, order: u32, thread: u
     }
 }
 
-/// Frees 2^order frames: 0, or -1 if refused.
+/// Returns 0, or -1 if refused.
 ///
 /// # Safety
 /// As for [`llfree_get`].
@@ -153,7 +139,7 @@ pub unsafe extern "C" fn llfree_put(
     }
 }
 
-/// Gives back the trees that threads have reserved.
+/// Unreserves all trees.
 ///
 /// # Safety
 /// As for [`llfree_get`].
@@ -163,8 +149,6 @@ pub unsafe extern "C" fn llfree_drain(handle: *const Handle) {
     unsafe { &*handle }.llfree.drain();
 }
 
-/// Free frames, counted where each is.
-///
 /// # Safety
 /// As for [`llfree_get`].
 #[unsafe(no_mangle)]
@@ -175,6 +159,6 @@ pub unsafe extern "C" fn llfree_free_frames(handle: *const Handle) -> usize {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: an illegal instruction ends the process, with a signal that shows the place.
+    // SAFETY: ends the process, by a signal that shows the place.
     unsafe { core::arch::asm!("ud2", options(noreturn)) }
 }

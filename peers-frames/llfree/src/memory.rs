@@ -1,26 +1,23 @@
 //! memcpy, memmove, memset and memcmp, which compiled code calls.
 //!
-//! **What.** Words of eight bytes, then bytes: copies here are tens of bytes long, where string
-//! instructions start slowly. Volatile, or the compiler would turn the loops into calls of
-//! themselves.
+//! Copies here are tens of bytes long, where string instructions start slowly. Volatile, or the
+//! compiler would turn the loops into calls of themselves.
 //!
-//! **Unsafe.** Pointers as in C; only compiler-generated code calls these.
+//! **Unsafe.** Pointers as in C.
 
-/// Eight bytes anywhere.
+/// At any address.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
 struct Word(u64);
 
 const WORD: usize = size_of::<Word>();
 
-/// Copies from the first byte to the last.
-///
 /// # Safety
-/// C's: `bytes` bytes are readable at the source, and writable at the target.
+/// Readable at the source, writable at the target.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     let words = bytes / WORD;
-    // SAFETY: the caller's promise: the bytes are readable, and writable.
+    // SAFETY: the caller's promise.
     unsafe {
         for at in 0..words {
             to.cast::<Word>().add(at).write_volatile(from.cast::<Word>().add(at).read_volatile());
@@ -32,16 +29,13 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut 
     to
 }
 
-/// Copies between places that may overlap.
-///
 /// # Safety
-/// C's: the bytes are readable at the source, and writable at the target.
+/// As for [`memcpy`]; the places may overlap.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-    // Whole words are read before they are written: forwards is right unless the copy is behind the
-    // original.
+    // Whole words are read before they are written: forwards is right unless the copy is behind.
     let words = bytes / WORD;
-    // SAFETY: the caller's promise, as for `memcpy`.
+    // SAFETY: the caller's promise.
     unsafe {
         if (to as usize).wrapping_sub(from as usize) >= bytes {
             return memcpy(to, from, bytes);
@@ -56,14 +50,12 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut
     to
 }
 
-/// Fills.
-///
 /// # Safety
-/// C's: the bytes are writable.
+/// The bytes are writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     let (byte, words) = (byte as u8, bytes / WORD);
-    // SAFETY: the caller's promise, as for `memcpy`.
+    // SAFETY: the caller's promise.
     unsafe {
         for at in 0..words {
             to.cast::<Word>().add(at).write_volatile(Word(u64::from_ne_bytes([byte; WORD])));
@@ -75,10 +67,8 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     to
 }
 
-/// The difference of the first two different bytes.
-///
 /// # Safety
-/// C's: the bytes are readable at both places.
+/// The bytes are readable at both places.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     for at in 0..bytes {

@@ -1,4 +1,3 @@
-//! The archive for `jemalloc.so`: crate `tikv-jemalloc-sys` with unprefixed names, so that it
-//! defines malloc and its family and reads `MALLOC_CONF`.
+//! The archive for `jemalloc.so`: crate `tikv-jemalloc-sys` with unprefixed names.
 
 use tikv_jemalloc_sys as _;

@@ -1,4 +1,3 @@
-//! The archive for `mimalloc2.so`: mimalloc 2 (crate `libmimalloc-sys` with `v2` and `override`, so
-//! that it defines malloc and its family).
+//! The archive for `mimalloc2.so`: mimalloc 2 (crate `libmimalloc-sys` with `v2` and `override`).
 
 use libmimalloc_sys as _;

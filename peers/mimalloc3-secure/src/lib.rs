@@ -1,4 +1,3 @@
-//! The archive for `mimalloc3-secure.so`: as the peer `mimalloc3`, with its secure mode (feature
-//! `secure`: `MI_SECURE=4`).
+//! The archive for `mimalloc3-secure.so`: `mimalloc3` with feature `secure` (`MI_SECURE=4`).
 
 use libmimalloc_sys as _;

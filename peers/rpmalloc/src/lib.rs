@@ -1,34 +1,28 @@
-//! The archive for `rpmalloc.so`: crate `rpmalloc-sys` with `preload`, which starts with the
-//! process and tracks threads.
+//! The archive for `rpmalloc.so`: crate `rpmalloc-sys` with `preload`; `names.ld` gives its
+//! functions their C names.
 //!
-//! **What.** `names.ld` gives its functions their C names, without a call in between. It lacks
-//! `valloc` and `pvalloc`, which are here and end in a jump to `rpmemalign`: glibc's would return
-//! memory that rpmalloc's `free` does not know.
+//! `valloc` and `pvalloc` are here: glibc's would return memory that rpmalloc's `free` does not
+//! know.
 //!
-//! **Failure.** Null, with `errno` set by rpmalloc; `pvalloc` also for a size that cannot be
-//! rounded up.
-//!
-//! **Unsafe.** Exported under C names, with the functions of a C library.
+//! **Unsafe.** Exported under C names.
 
 use rpmalloc_sys::rpmemalign;
 use std::ffi::c_void;
 
-/// The page size of x86-64.
+/// Of x86-64.
 const PAGE_BYTES: usize = 4096;
 
-/// `size` bytes that begin on a page.
-// SAFETY: no other item of this library has the name, which the C library lets others define.
+// SAFETY: the C library lets others define it.
 #[unsafe(no_mangle)]
 extern "C" fn valloc(size: usize) -> *mut c_void {
-    // SAFETY: its only requirement is an alignment that is a power of two.
+    // SAFETY: the alignment is a power of two.
     unsafe { rpmemalign(PAGE_BYTES, size) }
 }
 
-/// Whole pages for `size` bytes, beginning on a page.
 // SAFETY: as `valloc`.
 #[unsafe(no_mangle)]
 extern "C" fn pvalloc(size: usize) -> *mut c_void {
-    // A size near the end of the address space stays, and is refused as such.
+    // A size near the end of the address space stays, and is refused.
     let whole = size.checked_next_multiple_of(PAGE_BYTES).unwrap_or(size);
     // SAFETY: as above.
     unsafe { rpmemalign(PAGE_BYTES, whole) }

@@ -1,6 +1,4 @@
 //! `craton-client`: a program that checks every object that malloc gives it.
-//!
-//! **Failure.** An error in an object: exit status 70. Wrong usage: 2.
 
 use craton_lab::print::print;
 use craton_papers::trust::client::{self, Given};

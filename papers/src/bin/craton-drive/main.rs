@@ -1,7 +1,5 @@
-//! `craton-drive`: sends requests to a server, and checks each answer.
-//!
-//! **Failure.** Wrong usage: exit status 2; a wrong or missing answer: 1. Refuses `LD_PRELOAD`:
-//! only the server is to be measured.
+//! `craton-drive`: sends requests to a server, and checks each answer. Refuses `LD_PRELOAD`: only
+//! the server is to be measured.
 
 use clap::Parser;
 use craton_lab::print::print;

@@ -1,8 +1,4 @@
-//! `craton-heaps`: one load on one persistent heap, in a separate process.
-//!
-//! **What.** One task of [`craton_papers::measure_heap`]; its figures are a line of JSON.
-//!
-//! **Failure.** Wrong usage: exit status 2. A heap that is missing or refuses: status 1.
+//! `craton-heaps`: one task of [`craton_papers::measure_heap`], as a line of JSON.
 
 use clap::Parser;
 use craton_lab::print::print;

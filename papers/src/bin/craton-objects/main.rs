@@ -1,6 +1,4 @@
 //! `craton-objects`: one measurement of [`craton_papers::caching`], as a line of JSON.
-//!
-//! **Failure.** Wrong usage: exit status 2; a missing allocator: 1.
 
 use clap::Parser;
 use craton_lab::print::print;

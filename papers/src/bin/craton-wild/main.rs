@@ -1,8 +1,5 @@
-//! `craton-wild`: runs a program of [`craton_papers::wild`], alone, in a control group, or on a
-//! system without free hugepages; prints a line of JSON.
-//!
-//! **Failure.** Wrong usage: exit status 2; no control group or fragments, a failed program: 1. A
-//! kill by the kernel in the group is a figure: `"alive":false`.
+//! `craton-wild`: runs a program of [`craton_papers::wild`]; prints a line of JSON. A kill by the
+//! kernel in a control group is a figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::fragments::{Fragments, free_hugepages};
@@ -33,7 +30,7 @@ Example: LD_PRELOAD=libcraton.so craton-wild sparse-calloc --group 64
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Place {
     Here,
-    /// MiB of the control group.
+    /// MiB.
     Group(u64),
     Fragmented,
 }
@@ -71,7 +68,6 @@ fn again(program: &Program, given: &Given) -> Command {
     command
 }
 
-/// Adds its end to its line.
 fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
     let group = Group::new(mib << 20)?;
     let mut command = again(program, given);

@@ -1,7 +1,4 @@
 //! `craton-work`: workloads for comparing allocators.
-//!
-//! **Failure.** Wrong usage: exit status 2. A wrong checksum: 1, since `craton compare` discards
-//! standard output.
 
 use craton_papers::empirical::{self, options, real, sim};
 use craton_papers::work::arguments::Given;
@@ -28,7 +25,7 @@ Example: craton compare -- craton-work server --threads 4
 
 enum Request {
     Print(String),
-    /// With the expected checksum if known.
+    /// The checksum, if known.
     Run(&'static Workload, Load, Option<u64>),
     Real(Box<real::Config>, Option<u64>),
     Simulated(Box<sim::Config>),

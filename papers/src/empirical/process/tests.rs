@@ -76,7 +76,7 @@ fn slots_are_born_empty_and_die_with_their_size() {
 #[test]
 fn little_s_law_holds_after_many_events() {
     let profile = small();
-    // Chance seldom moves a heap of this size out of the band.
+    // Chance seldom moves it out of the band.
     let config = Config { heap_bytes: 8 << 20, events: 2_000_000, ..config(&profile) };
     let mut process = Process::new(&config).expect("large enough");
     let bytes: f64 = profile.rows().iter().map(|row| row.live * row.size as f64).sum();
@@ -129,8 +129,7 @@ fn every_schedule_is_followed_within_a_tenth() {
             let mut process = Process::new(&Config { schedule, heap_bytes, ..config(profile) }).expect("large enough");
             let (mut looks, mut last_s) = (0u64, 0.0);
             while process.next_event().is_some() {
-                // While the heap moves to a new target, time stands still; then the target is at
-                // most a few steps old.
+                // While the heap moves, time stands still.
                 let over = process.now_s / process.duration_s;
                 let (target, earlier) = (schedule.at(over), schedule.at(over - 1e-3));
                 if process.now_s == last_s || target != earlier && (target - earlier).abs() > 0.01 {
@@ -138,7 +137,7 @@ fn every_schedule_is_followed_within_a_tenth() {
                 }
                 (looks, last_s) = (looks + 1, process.now_s);
                 let off = process.live_bytes as f64 / heap_bytes as f64 - target;
-                // One object may be a 32nd of the heap.
+                // One object may be a 32nd.
                 assert!(off.abs() <= 0.07 * target + 0.032, "{name}: {off} off {target} at {over}");
             }
             assert!(looks > 150_000, "{name}: {looks}");
@@ -190,6 +189,5 @@ fn objects_without_births_live_for_ever() {
     let events = all(&Config { heap_bytes: 64 << 10, events: 50_000, ..config(&profile) });
     let restored = events.iter().filter(|event| matches!(event, Event::Free { size: 32, .. })).count();
     let born = events.iter().filter(|event| matches!(event, Event::Alloc { size: 32, .. })).count();
-    // Only bringing the heap back to its target ends such a life.
     assert!(born > 1000 && restored < born / 4, "{restored} of {born} died");
 }

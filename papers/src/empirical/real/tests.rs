@@ -26,7 +26,7 @@ fn a_run_is_repeated_whatever_the_threads_timing() {
 
 #[test]
 fn who_frees_does_not_change_which_objects_are_read() {
-    // At 0 and 100 percent the choice uses no random numbers: equal events.
+    // The choice uses no random numbers.
     let alone = |remote_percent| run(&Config { threads: 1, remote_percent, ..config() }).expect("large enough");
     assert_eq!(alone(0), alone(100));
     assert_eq!(alone(100).remote, 0);
@@ -43,7 +43,7 @@ fn the_share_of_remote_frees_is_near_the_one_asked_for() {
 
 #[test]
 fn a_ring_of_full_channels_moves_on() {
-    // Every thread sends all its frees, in bursts far larger than a channel.
+    // In bursts far larger than a channel.
     let config =
         Config { schedule: Schedule::Spikes, heap_bytes: 8 << 20, remote_percent: 100, threads: 2, ..config() };
     let outcome = run(&config).expect("large enough");

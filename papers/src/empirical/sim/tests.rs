@@ -36,7 +36,7 @@ fn sums_of_every_sample_agree() {
                 assert!(s.huge_bytes <= s.backed_bytes, "{name}: {s:?}");
                 assert!(s.live_bytes <= s.backed_bytes, "{name}: {s:?}");
                 if thp == ThpMode::Never {
-                    // Pages of a slab that no object has reached yet have no memory.
+                    // Unreached pages of a slab have no memory.
                     assert!(s.huge_bytes == 0 && s.backed_bytes <= s.span_bytes + s.free_backed_bytes, "{name}: {s:?}");
                 }
                 let off = s.live_bytes.abs_diff(s.target_bytes);
@@ -103,7 +103,7 @@ fn parts_of_what_lies_beyond_spans_add_up() {
         for s in &samples {
             let parts = s.dense_free_bytes + s.sparse_free_bytes + s.cached_bytes + s.region_free_bytes;
             assert_eq!(parts, s.free_backed_bytes, "{s:?}");
-            // The heap counts untouched pages of its small front as backed.
+            // It counts its front's untouched pages as backed.
             assert!(s.beyond_bytes <= parts && parts <= s.beyond_bytes + (16 << 20), "{s:?}");
             assert!(heap == HeapName::Temeraire || s.region_free_bytes == 0);
         }

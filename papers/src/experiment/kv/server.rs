@@ -1,7 +1,4 @@
-//! A server of the Redis protocol as a process, on files of a folder.
-//!
-//! **Failure.** A server that does not answer within [`PATIENCE`], a client that fails, or words
-//! that are no reply: a sentence. A running server that is dropped is killed.
+//! A server of the Redis protocol as a process; killed when dropped.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -11,14 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between tries to connect.
 const PERIOD: Duration = Duration::from_micros(200);
 const CLIENTS: &str = "50";
 const VALUE_BYTES: &str = "64";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Server {
-    /// Acknowledges what the log on the disk has.
+    /// Acknowledges what is on the disk.
     CratonAlways,
     /// In the page cache.
     Craton,
@@ -61,13 +57,11 @@ impl Server {
     }
 }
 
-/// The programs that take part.
 pub struct Programs {
     craton_kv: PathBuf,
 }
 
 impl Programs {
-    /// Error: one is missing, and how to get it.
     pub fn find(tool: &dyn Fn(&str) -> Result<PathBuf, String>) -> Result<Self, String> {
         let craton_kv = tool("craton-kv")?;
         for program in ["redis-server", "redis-benchmark"] {
@@ -85,7 +79,7 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where it was killed before, neither does anything.
+        // Does nothing after a kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -96,7 +90,7 @@ impl Running {
         Self::restart(programs, server, folder).map(|(running, _)| running)
     }
 
-    /// Starts it; the milliseconds until it served a GET.
+    /// Returns the milliseconds until it served a GET.
     pub fn restart(programs: &Programs, server: Server, folder: &Path) -> Result<(Self, f64), String> {
         let port = free_port()?;
         let said =
@@ -122,7 +116,6 @@ impl Running {
         }
     }
 
-    /// The beginning of the reply to a command.
     fn ask(&self, command: &str) -> Result<String, String> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let talk = || {
@@ -136,7 +129,6 @@ impl Running {
         talk().map_err(|e: std::io::Error| format!("no reply to {command:?}: {e}"))
     }
 
-    /// Requests per second of SETs of random keys.
     pub fn benchmark(&self, requests: u64, keys: u64, pipeline: u64) -> Result<f64, String> {
         let mut command = Command::new("redis-benchmark");
         command.args(["-p", &self.port.to_string(), "-t", "set", "-c", CLIENTS, "-d", VALUE_BYTES, "--csv"]);
@@ -145,20 +137,19 @@ impl Running {
         per_second(&String::from_utf8_lossy(&output.stdout))
     }
 
-    /// Bytes that it has sent to the disk.
+    /// Sent to the disk.
     pub fn written_bytes(&self) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
         let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
         line.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Makes the kernel write what it still holds of the files.
     pub fn sync_files(&self, folder: &Path) {
         let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         files.filter_map(|path| File::open(path).ok()).for_each(|file| _ = file.sync_all());
     }
 
-    /// Waits until all acknowledged writes are on their way to the disk.
+    /// Waits until acknowledged writes are on their way to the disk.
     pub fn settle(&self, server: Server) {
         if server == Server::RedisSecond {
             std::thread::sleep(Duration::from_millis(1500));
@@ -171,7 +162,6 @@ impl Running {
         number.ok_or_else(|| format!("{reply:?} is no number of keys"))
     }
 
-    /// As `kill -9` does.
     pub fn kill(self) {
         drop(self);
     }
@@ -183,7 +173,7 @@ fn free_port() -> Result<u16, String> {
     address.map(|address| address.port()).map_err(|e| format!("no port is free: {e}"))
 }
 
-/// The figure of redis-benchmark's line `"SET","123456.78",…`.
+/// Reads redis-benchmark's line `"SET","123456.78",…`.
 fn per_second(csv: &str) -> Result<f64, String> {
     let line = csv.lines().find(|line| line.starts_with("\"SET\""));
     let figure = line.and_then(|line| line.split(',').nth(1));

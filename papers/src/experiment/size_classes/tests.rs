@@ -14,8 +14,7 @@ fn waste_is_counted_by_hand_for_a_size_of_each_kind() {
 
 #[test]
 fn the_librarys_table_wastes_an_eighth_at_the_most_and_less_than_even_steps_do() {
-    // Equal bytes in each doubling. The built-in profile's sizes are even steps, unlike any
-    // program's.
+    // Equal bytes in each doubling.
     let sizes: String =
         (129..32_000).step_by(7).map(|size| format!("{size}, 1, {}\n", 1e9 / (size * size) as f64)).collect();
     let profile = Profile::parse(&sizes, "every size").expect("good");

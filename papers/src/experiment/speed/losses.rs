@@ -1,5 +1,4 @@
-//! System time or faults suggest memory released and touched again, user time instructions or cache
-//! misses.
+//! System time or faults suggest memory touched again, user time instructions or cache misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};

@@ -14,7 +14,6 @@ pub fn draw(sheet: &mut Sheet, results: &[Result]) {
     sheet.picture("means", means(results, sheet));
 }
 
-/// Workloads down, allocators across, geometric means below.
 fn heat(results: &[Result], sheet: &Sheet, what: &str, figure: Figure) -> String {
     let workloads = Result::runs(results);
     let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
@@ -42,7 +41,6 @@ fn cell(result: &Result, name: &str, figure: Figure) -> Cell {
     }
 }
 
-/// A spot for each allocator: time across, memory up.
 fn means(results: &[Result], sheet: &Sheet) -> String {
     let workloads = Result::runs(results);
     let spot = |name: &&str| {

@@ -15,7 +15,7 @@ pub fn show(results: &[Result], ratios: &Ratios) -> String {
     format!("{time}\n{rss}\n{}", of_craton(ratios))
 }
 
-/// glibc's median, and the others' ratios to it.
+/// By glibc's median.
 fn part(results: &[Result], name: &str, figure: Figure, show: fn(f64) -> String) -> String {
     let workloads = Result::runs(results);
     let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
@@ -31,7 +31,7 @@ fn part(results: &[Result], name: &str, figure: Figure, show: fn(f64) -> String)
     format!("{name}: {BASE}'s median, and ratios to it\n\n{}", table(&rows, &[0]))
 }
 
-/// Or how the allocator failed.
+/// Or a failure.
 fn cell(runs: &[Run], name: &str, figure: Figure) -> String {
     ratio(runs, name, BASE, figure).map_or_else(|| status(runs, name), |r| two(r.of_medians))
 }

@@ -1,5 +1,4 @@
-//! A turn's system calls in simulated memory, on the default page heap, and on one that releases
-//! all free hugepages after each turn.
+//! A turn's system calls in simulated memory.
 
 use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
@@ -7,9 +6,9 @@ use craton_pages::{Breaking, PageHeapExt};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
-    /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
+    /// `Delete(New(512 KB))`, Figure 9.
     Drain,
-    /// §4.4: 100 MiB, a page that stays, free the first: may strand a hugepage.
+    /// §4.4: 100 MiB, a page that stays, free the first.
     Strand,
 }
 
@@ -18,14 +17,14 @@ pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", L
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
     pub calls: Vec<u64>,
-    /// Backed memory beyond spans at the end.
+    /// Beyond spans at the end.
     pub hugepages_over: u64,
     /// Hugepages that free memory may keep at the end.
     pub limit: u64,
 }
 
 impl Played {
-    /// In a turn, on average over the second half.
+    /// Over the second half.
     pub fn steady_calls(&self) -> f64 {
         let half = self.calls.len() / 2;
         let (Some(before), Some(last)) = (self.calls.get(half), self.calls.last()) else { return 0.0 };
@@ -41,7 +40,7 @@ const TURN_NS: u64 = SECOND_NS / 1000;
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);
-    // A live heap without regions: the loop's hugepage is not the first.
+    // So that the loop's hugepage is not the first.
     for _ in 0..128 {
         world.alloc(Pages(100), Density::Sparse)?;
     }

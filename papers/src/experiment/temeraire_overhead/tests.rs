@@ -38,7 +38,7 @@ fn the_profiles_own_lives_take_the_time_that_they_take() {
 #[test]
 fn lives_are_longer_where_fewer_events_fill_the_hour() {
     let profile = Profile::parse("1024, 5, 100\n", "p").expect("good");
-    // 1000 objects of 20 s each: 180,000 births an hour.
+    // 180,000 births an hour.
     assert!((stretch(&profile, 1024 * 1000, 360_000) - 1.0).abs() < 1e-9);
     assert!((stretch(&profile, 1024 * 1000, 36_000) - 10.0).abs() < 1e-9);
 }

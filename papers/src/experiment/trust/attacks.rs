@@ -1,12 +1,5 @@
-//! Attacks and planted bugs: the programs of the tests, by their end.
-//!
-//! **What.** `attacks.c` writes into freed memory and reports malloc's reaction, with default
-//! options. Each program in `faulty/` plants a bug, or is correct and should get no report; the
-//! full form runs them in each of [`MODES`].
-//!
-//! **Failure.** An attack that got an address of its choice, or an object with two owners. A bug
-//! without a report is *missed*, or *bare* if the process died without one; neither fails the
-//! experiment, since some need other options.
+//! Attacks and planted bugs: the programs of the tests, by their end (docs/experiments.md). A bug
+//! without a report does not fail the experiment, since some need other options.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -119,7 +112,6 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// With the library. Error: no compiler, or its message.
 fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     let program = place.join(source.replace(['/', '.'], "-"));
@@ -167,7 +159,7 @@ enum End {
     Harmless,
     /// A signal, without a word.
     Bare,
-    /// An address of the attack's choice, an object with two owners, or a bug without a report.
+    /// A bug without a report, or an attack that succeeded.
     Missed,
     /// A correct program got a report, or failed.
     False,
@@ -195,7 +187,6 @@ fn ends_of(ask: &Ask<'_>, ours: &Ours, place: &Path, (source, options, program):
     ends
 }
 
-/// Their bug was not found, or they got through.
 fn not_found(ends: &Ends) -> String {
     let is_bad = |end| [End::Bare, End::Missed, End::False].contains(end);
     ends.iter().filter(|(_, end)| is_bad(end)).map(|(part, _)| *part).collect::<Vec<_>>().join(", ")
@@ -209,7 +200,6 @@ fn figures(ends: &Ends) -> Row {
     })
 }
 
-/// Of a correct program.
 fn judge_right(output: &Output) -> End {
     let is_well = output.status.success() && !output.stderr.contains("BUG ");
     if is_well { End::Harmless } else { End::False }

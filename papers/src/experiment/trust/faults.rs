@@ -1,11 +1,8 @@
-//! Programs whose n-th system call of the library fails.
+//! Programs whose n-th system call of the library fails, for each n up to [`MOST`]; last all of a
+//! kind from some n on.
 //!
-//! **What.** A first run counts the library's calls of each kind; then the n-th call of one kind
-//! fails, for each n up to [`MOST`]; last all calls of a kind from some n on. *Unharmed*: prints
-//! the same, status 0. *Refused*: another status, or aborts itself.
-//!
-//! **Failure.** A run ends by a signal (an abort without a message of the library is the
-//! program's), takes too long, exits with status 0 and another output, or takes twice the memory.
+//! *Unharmed*: the same output, status 0. *Refused*: another status, or aborts itself. A signal,
+//! another output with status 0, or twice the memory is a failure.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -23,10 +20,10 @@ use std::time::Duration;
 
 const MOST: u64 = 200;
 const LIMIT: Duration = Duration::from_secs(20);
-/// Beyond twice that of the run without a fault.
+/// Beyond twice a run without a fault.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// Name, Debian's package, and a script that writes inputs and prints the command, a word a line.
+/// Name, package, and a script that prints the command, a word a line.
 type Program = (&'static str, &'static str, &'static str);
 
 const PROGRAMS: &[Program] = &[
@@ -70,7 +67,7 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// For a reproducible output; python uses malloc for all its objects.
+/// For a reproducible output.
 const FIXED: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"), ("PERL_HASH_SEED", "0")];
 
@@ -128,7 +125,7 @@ fn plan(quick: bool, call: usize, count: u64) -> Vec<Fault> {
     let most = count.min(MOST);
     let one = |n| Fault { call, first: n, last: n };
     let mut faults: Vec<Fault> = (1..=most).filter(|n| !quick || [1, most].contains(n)).map(one).collect();
-    // Memory has run out, and stays so.
+    // Memory has run out.
     let mut from = [1, count / 4, count / 2, count / 4 * 3].to_vec();
     from.retain(|first| *first > 0 && *first < count);
     from.dedup();

@@ -1,6 +1,4 @@
-//! The checking client ([`crate::trust::client`]), alone and under storms.
-//!
-//! After the kills, no file may be left in its folder.
+//! The checking client ([`crate::trust::client`]), alone and under storms. No file may be left.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -13,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Name and options. The quick form runs every second one.
+/// The quick form runs every second one.
 const STORMS: [(&str, &[&str]); 5] = [
     ("alone", &[]),
     ("one thread", &["--threads", "1"]),

@@ -1,9 +1,5 @@
-//! Other projects' test suites, on glibc and on Craton.
-//!
-//! **What.** A suite's run ends with a line `tests T passed P`; only commands with the prefix `$on`
-//! run on the allocator. `CRATON_SUITES` names a folder of clones.
-//!
-//! **Failure.** Fewer tests pass on Craton than on glibc, or none.
+//! Other projects' test suites, on glibc and on Craton. A run ends with a line `tests T passed P`;
+//! only commands with the prefix `$on` run on the allocator.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -24,7 +20,6 @@ pub struct Suite {
     /// Status 0: it is here.
     find: &'static str,
     run: &'static str,
-    /// It takes seconds.
     quick: bool,
 }
 
@@ -35,7 +30,7 @@ macro_rules! suites {
     };
 }
 
-// Name, whether in the quick form, scripts with the functions of `common.sh`.
+// Name, whether quick, scripts with the functions of `common.sh`.
 suites! {
     "cpython" false get "apt-get install libpython3.11-testsuite, or that of your version" find "has_module test.test_dict"
         run "cpython | of_unittest"
@@ -119,7 +114,7 @@ fn of_suite(ask: &Ask<'_>, ours: &Ours, suite: &Suite, progress: &dyn Fn(&str)) 
     Ok(with(head, &json!({ "tests": tests, "glibc": base, "craton": craton, "note": "" }), &status))
 }
 
-/// Behind [`COMMON`]; success and output. None: the caller stops, or it cannot run.
+/// Behind [`COMMON`]. `None`: the caller stops, or it cannot run.
 fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool, String)> {
     let command = ["bash", "-c", &format!("{COMMON}\n{text}")].map(OsString::from);
     let variables = [("on".into(), on.into()), ("LC_ALL".into(), "C".into())];
@@ -131,7 +126,7 @@ fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool,
     }
 }
 
-/// Of the last line; zeros without one.
+/// Zeros without such a line.
 fn tally(said: &str) -> (u64, u64) {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("tests "));
     let numbers = line.and_then(|line| line.split_once(" passed "));

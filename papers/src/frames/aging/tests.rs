@@ -16,8 +16,7 @@ fn the_cost_is_what_is_in_the_emptiest_huge_frames() {
     };
     let others: Vec<Block> = blocks(0, 500, false).chain(blocks(1, 30, false)).chain(blocks(3, 7, false)).collect();
     let state = job.state(&[blocks(0, 1, true).collect(), others]);
-    // 538 of 2049 frames are allocated, so two huge frames could be free: one is, and the next has
-    // seven frames.
+    // 538 of 2049 frames are allocated: one huge frame is free, and the next has seven frames.
     let expected = State { free_huge: 1, possible_huge: 2, cost_frames: 7, pinned_huge: 1, ..State::default() };
     assert_eq!(state, expected);
 }
@@ -27,7 +26,7 @@ fn the_first_state_is_the_papers_and_every_course_keeps_as_much_allocated() {
     for design in [Design::Craton, Design::Strict, Design::Buddy] {
         let states = aged(design, Course::Plain, 5, false);
         let [first, .., last] = &states[..] else { panic!("six states") };
-        // A tenth was never used; of 128 huge frames 70 could be free.
+        // A tenth was never used.
         assert!((12..=14).contains(&first.free_huge), "{design:?}: {first:?}");
         assert_eq!((first.possible_huge, last.possible_huge), (70, 70));
         assert!(last.cost_frames < first.cost_frames && last.pinned_huge == 0);

@@ -1,10 +1,6 @@
-//! A processor's cache of recently freed blocks.
-//!
-//! **From.** LLFree §2: orders 0 to 3 and 9, one count in frames. An empty list is refilled with a
-//! batch under one lock; at the high mark the oldest batch is flushed.
-//!
-//! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
-//! zone's low watermark, 5/4 of √(16 · KiB) KiB, by processors, four batches at least.
+//! A processor's cache of recently freed blocks (LLFree §2), with Linux 6.0's sizes: a batch is 63
+//! frames, 2 blocks at least; the high mark is the zone's low watermark, 5/4 of √(16 · KiB) KiB, by
+//! processors, four batches at least.
 
 use super::CACHED;
 use crate::frames::place::{Chain, Place};
@@ -72,7 +68,7 @@ impl Cache {
         Some(frame)
     }
 
-    /// Behind others, so that blocks are allocated in order.
+    /// Behind others: blocks are allocated in order.
     pub fn refill(&self, places: &[Place], frame: u32, order: u32) {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_last(places, frame);
@@ -85,7 +81,7 @@ impl Cache {
         self.count(|frames| frames + (1 << order))
     }
 
-    /// At least this many frames, as far as it has them: of each list in turn the oldest block.
+    /// Of each list in turn the oldest block.
     pub fn flush(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();

@@ -47,8 +47,7 @@ fn a_cache_takes_a_batch_and_gives_one_back_at_its_high_mark() {
 
 #[test]
 fn sizes_of_caches_are_linuxs() {
-    // 128 GiB and the paper's 26 processors of a node: room for one huge frame; the documented
-    // minimum of a small zone.
+    // The paper's node; the documented minimum of a small zone.
     assert_eq!(Limits::of(128 << 18, 26), Limits { batch: 63, high: 556 });
     assert_eq!(Limits::of(1024, 4), Limits { batch: 63, high: 252 });
     let limits = Limits::of(1024, 4);

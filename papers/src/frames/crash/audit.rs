@@ -1,10 +1,6 @@
-//! Compares the zone with the threads' records after a crash.
-//!
-//! **What.** Held frames are allocated and held once; others are free, except those that unfinished
-//! requests account for.
-//!
-//! **From.** LLFree §3.2.3: frames are lost only if an allocation has not reached the caller, or a
-//! free has not reached the bit: at most one request for each processor loses frames.
+//! Compares the zone with the threads' records after a crash. Frames are lost only if an allocation
+//! has not reached the caller, or a free has not reached the bit (LLFree §3.2.3): at most one
+//! request for each processor.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;
@@ -63,7 +59,6 @@ pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Resu
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 
-/// log2 of frames whose holder is unknown.
 fn in_doubt(doing: Doing) -> Option<u32> {
     match doing {
         Doing::Getting(order) | Doing::Place(_, order) => Some(order),
@@ -71,7 +66,7 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// That account for the lost frames: gets for blocks of their order, others for their place.
+/// Gets account for blocks of their order, others for their place.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));
@@ -86,7 +81,7 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets, each of which lost a whole block of its order, that account for all of `open`.
+/// The fewest gets that account for all of `open`, a whole block each.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

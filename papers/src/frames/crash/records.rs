@@ -1,8 +1,5 @@
-//! Records of what threads hold, which survive a kill.
+//! Records of what threads hold, which survive a kill. *The keeper*'s frames stay.
 //!
-//! **What.** Holders are the threads, and *the keeper*, whose frames stay.
-//!
-//! **State.** Words of a file that is mapped like the zone's.
 //! ```text
 //! line 0        threads that have begun
 //! a line each   the thread's next act · operations done
@@ -10,12 +7,10 @@
 //! ```
 //! A thread's next act, from bit 0 on: kind 2 · order 6 · frame 56.
 //!
-//! **Invariants.** *R1* A thread about to do nothing holds exactly the frames of its bits. *R2*
-//! About to *get* it holds these; the result is unknown. *R3* It records *got* before it sets the
-//! frames' bits. *R4* With a *place* in doubt, to free or to get, it holds its other frames; these
-//! are free, allocated, or another thread's.
-//!
-//! **Threads.** Each stores to its line and map in order; the reader comes when all are dead.
+//! *R1* A thread about to do nothing holds exactly the frames of its bits. *R2* About to *get* it
+//! holds these; the result is unknown. *R3* It records *got* before it sets the frames' bits. *R4*
+//! With a *place* in doubt it holds its other frames; these are free, allocated, or another
+//! thread's.
 
 use super::super::file::Shared;
 use craton_base::atomic::{AtomicU64, Ordering};
@@ -29,9 +24,8 @@ pub const WORD_FRAMES: usize = u64::BITS as usize;
 pub enum Doing {
     Nothing,
     Getting(u32),
-    /// To record frames that it was given.
     Got(usize, u32),
-    /// To allocate or free those of a place.
+    /// In doubt: to allocate or free.
     Place(usize, u32),
 }
 
@@ -64,7 +58,6 @@ pub struct Records {
 }
 
 impl Records {
-    /// Without held frames. Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
@@ -81,7 +74,7 @@ impl Records {
         frames.div_ceil(WORD_FRAMES).next_multiple_of(LINE_WORDS)
     }
 
-    /// The next number is *the keeper*.
+    /// Also *the keeper*'s number.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -135,7 +128,7 @@ impl Records {
         masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
     }
 
-    /// By R1 to R4, all threads dead; returns their unfinished acts.
+    /// By R1 to R4; returns the threads' unfinished acts.
     pub fn settle(&self) -> Vec<Doing> {
         let settle = |thread| {
             let doing = self.doing(thread);
@@ -169,10 +162,9 @@ fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// After all the thread's earlier stores.
 fn store(word: &AtomicU64, value: u64) {
-    // ORDERING: pairs with the end of the process, after which another reads the file: no store may
-    // be there without the earlier ones.
+    // ORDERING: pairs with the end of the process: no store may be in the file without the earlier
+    // ones.
     word.store(value, Ordering::Release);
 }
 

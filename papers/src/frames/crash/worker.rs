@@ -1,7 +1,4 @@
 //! A thread that uses a persistent zone, and records what it holds.
-//!
-//! **What.** Each [`Worker::step`] allocates frames of any order, mostly 0; frees a block or a
-//! part; or allocates the frames beside a block.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -11,7 +8,7 @@ use craton_lab::rng::Rng;
 
 /// One block in this many is freed in parts.
 const PART_OF: u32 = 4;
-/// One block in this many is first joined with its neighbour.
+/// And first joined with its neighbour.
 const JOINED_OF: u32 = 8;
 const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
 
@@ -69,7 +66,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Records it, unless *the keeper*'s.
+    /// *The keeper* has no record of acts.
     fn doing(&self, doing: Doing) {
         if self.holder < self.records.threads() {
             self.records.set_doing(self.holder, doing);
@@ -143,7 +140,7 @@ impl<'a, M: Media> Worker<'a, M> {
         self.put_at(frame, order)
     }
 
-    /// The frames beside form one block with it, if free.
+    /// Allocates the frames beside, if free.
     fn join(&mut self, frame: usize, order: u32) -> Result<(), String> {
         let beside = frame ^ 1 << order;
         self.doing(Doing::Place(beside, order));
@@ -161,8 +158,7 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// Half of all requests are for single frames, and few for huge ones, which may be rare after a
-/// long search.
+/// Half are single frames; huge ones may be rare after a long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,
@@ -171,7 +167,6 @@ fn order(rng: &mut Rng) -> u32 {
     }
 }
 
-/// By its map: whole huge frames, whole words, single frames.
 fn blocks(records: &Records, holder: usize) -> Vec<(usize, u32)> {
     let mut blocks = Vec::new();
     for (huge, words) in records.map(holder).chunks(HUGE / WORD_FRAMES).enumerate() {

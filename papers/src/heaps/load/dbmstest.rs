@@ -1,5 +1,5 @@
-//! DBMStest (NVAlloc §6.1): each thread fills its slots with objects of 32 to 512 KiB, of a Poisson
-//! distribution, then frees nine of ten at random.
+//! DBMStest (NVAlloc §6.1): large objects of a Poisson distribution, of which nine of ten are freed
+//! at random.
 
 use crate::heaps::race::{Turn, counts, race};
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};
@@ -59,11 +59,11 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     })
 }
 
-/// Offsets of the first metadata flushes, without slots and objects.
+/// Offsets of metadata flushes, without slots and objects.
 pub fn first_flushes<H: Heap>(task: &Task, heap: &H, keep: usize) -> Result<(Vec<u64>, Figures), Refused> {
     let mut table = Table::new(task, heap, 0)?;
     let Some(count) = heap.count() else { return Ok(Default::default()) };
-    // With those of slots, which are removed.
+    // With flushes of slots, which are removed.
     count.reset(4 * keep);
     let mut operations = table.turn(heap)?;
     while count.first_flushes().len() < 4 * keep {

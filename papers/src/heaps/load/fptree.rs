@@ -1,6 +1,4 @@
-//! FPTree (NVAlloc §6.3): half of the operations insert, half delete, of pairs of 128 bytes.
-//!
-//! **From.** The tree is `craton-kv`'s, on each heap as its store. The paper has 50 million pairs.
+//! FPTree (NVAlloc §6.3, with 50 million pairs): `craton-kv`'s tree, with each heap as its store.
 
 use crate::heaps::race::{Turn, race};
 use crate::heaps::{Figures, Heap, Refused, Task};
@@ -8,9 +6,9 @@ use craton_kv::{StoreError, Tree, When};
 use craton_lab::rng::Rng;
 use std::sync::Mutex;
 
-/// After the warm-up; there are twice as many keys.
+/// There are twice as many keys.
 const PAIRS: u64 = 200_000;
-/// With a key of 8 bytes and the head, 128.
+/// With key and head, 128.
 const VALUE: [u8; 112] = [7; 112];
 const TURN: u64 = 512;
 
@@ -44,7 +42,7 @@ pub fn run<H: Heap>(task: &Task, heap: H) -> Result<Figures, String> {
     done.map_err(|_| error.map_or_else(|| tree.store().why(), failed))
 }
 
-/// Consecutive keys lie apart in the tree, as hashed ones do.
+/// Consecutive keys lie apart, as hashed ones do.
 fn name(key: u32) -> [u8; 8] {
     craton_lab::rng::mix(key.into()).to_be_bytes()
 }

@@ -1,12 +1,6 @@
-//! Fragbench (NVAlloc §3.2, Table 1): a program whose sizes change.
-//!
-//! **What.** Before allocates objects of one distribution, Delete frees a part of the live ones,
-//! After allocates objects of another. Random frees keep the live data within one unit.
-//!
-//! **From.** The paper's unit is 1 GB, and each phase allocates five. At full load ours are 64 MiB
-//! and two and a half, as in measurements of the authors' code, so that slow heaps end.
-//!
-//! **Units.** The space is the file's, without the table of slots.
+//! Fragbench (NVAlloc §3.2, Table 1): a program whose sizes change ([`crate::work::fragbench`]).
+//! Each phase allocates two and a half units, not five, as in measurements of the authors' code, so
+//! that slow heaps end.
 
 use crate::heaps::{Figures, Heap, Refused, Slots, Task, space};
 use crate::work::fragbench::{ROWS, Row, Sizes};
@@ -14,11 +8,9 @@ use craton_lab::rng::Rng;
 use std::time::Instant;
 
 pub const UNIT: u64 = 64 << 20;
-/// Halves of a unit that Before and After each allocate.
+/// Of a unit, for Before and After each.
 const HALVES: u64 = 5;
-/// Operations between readings of the clock and the space.
 const LOOK: u64 = 1024;
-/// Between calls of `maintain`.
 const MAINTAIN_MS: u64 = 50;
 
 pub fn run<H: Heap>(task: &Task, heap: &H, row: usize) -> Result<Figures, Refused> {
@@ -49,7 +41,7 @@ pub fn run<H: Heap>(task: &Task, heap: &H, row: usize) -> Result<Figures, Refuse
     load.figures()
 }
 
-/// Its slot and its size.
+/// Slot and size.
 type Live = (u32, u32);
 
 struct Fragments<'a, H> {
@@ -132,7 +124,7 @@ impl<H: Heap> Fragments<'_, H> {
             let share = |from: f64, to: f64| {
                 slabs.iter().filter(|used| (from..to).contains(*used)).count() as f64 / slabs.len() as f64
             };
-            // The classes of figure 15(b).
+            // As figure 15(b).
             for (name, from, to) in
                 [("slabs_below_30", 0.0, 0.3), ("slabs_30_70", 0.3, 0.7), ("slabs_above_70", 0.7, 2.0)]
             {

@@ -1,7 +1,5 @@
-//! Growth of a heap's file by threads that come and go, and by one large object.
-//!
-//! **From.** The authors' NVAlloc keeps 494 MB after 2000 short threads, and takes 14 MB for an
-//! object of 512 KB.
+//! Growth of a heap's file. The authors' NVAlloc keeps 494 MB after 2000 short threads, and takes
+//! 14 MB for an object of 512 KB.
 
 use crate::heaps::{Figures, Heap, Refused, Slots, Task, space};
 use std::thread;
@@ -10,7 +8,6 @@ const THREADS: u64 = 2000;
 const SIZES: [u64; 2] = [64, 200];
 const LARGE: u64 = 512 << 10;
 
-/// Each thread allocates two small objects, frees them and ends.
 pub fn short_threads<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     let slots = Slots::new(heap, 0, SIZES.len() as u64)?;
     grown(task, || {

@@ -1,5 +1,4 @@
-//! Larson (NVAlloc §6.1): each chain replaces objects in random slots; after some replacements a
-//! new thread goes on with them.
+//! Larson (NVAlloc §6.1): new threads go on with a chain of slots.
 
 use crate::heaps::race::{Turn, race};
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};

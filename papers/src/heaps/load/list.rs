@@ -1,5 +1,4 @@
-//! A singly linked list of nodes of 64 to 128 bytes, found again after its process ended
-//! (NVAlloc §6.6, figure 18).
+//! A singly linked list, found again after its process ended (NVAlloc §6.6, figure 18).
 
 use crate::heaps::{Figures, Heap, Refused, Task};
 use craton_lab::rng::Rng;
@@ -13,7 +12,6 @@ const MOST: u32 = 128;
 pub fn make<H: Heap>(task: &Task, heap: H) -> Result<Figures, String> {
     let made = link(task, &heap);
     let why = heap.why();
-    // A drop might close it.
     std::mem::forget(heap);
     made.map_err(|_| format!("{} refused a node: {why}", task.heap.name()))?;
     Ok(Figures::from([("nodes".to_owned(), task.of(NODES) as f64)]))
@@ -23,7 +21,7 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     let (mut rng, mut slot) = (Rng::new(task.seed, 0), heap.root(0));
     for _ in 0..task.of(NODES) {
         let at = heap.alloc(slot, (LEAST + rng.below(MOST - LEAST + 1)).into())?;
-        // A node begins with the slot of the next one.
+        // A node begins with the next one's slot.
         (at..at + H::SLOT_BYTES).step_by(8).for_each(|at| heap.store(at, 0));
         heap.persist(at, H::SLOT_BYTES);
         slot = at;
@@ -31,7 +29,6 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Times from the file's opening to its end, and of the first allocation; then counts all nodes.
 pub fn open<H: Heap>(task: &Task, heap: &H, opening: Instant) -> Result<Figures, Refused> {
     let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
     let opened = ms(opening);

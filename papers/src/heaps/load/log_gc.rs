@@ -1,9 +1,5 @@
-//! Extents and their log alone, under the loads of figure 12: what collecting the log costs.
-//!
-//! **What.** The extents of Craton's heap without the heap: an operation plans, stores its entry,
-//! writes it back and fences. The log is collected above a number of bytes, or never.
-//!
-//! **From.** NVAlloc §6.6 and figure 17, there by the threshold of the log's part of the memory.
+//! Extents of Craton's heap and their log alone: what collecting the log costs (NVAlloc §6.6,
+//! figure 17, there by the log's part of memory).
 
 use crate::heaps::{Figures, Task};
 use craton_base::{Medium, Space};
@@ -60,7 +56,6 @@ impl<M: Medium + Space> Load<'_, M> {
     }
 }
 
-/// Replaces extents in random slots.
 pub fn run<M: Medium + Space>(task: &Task, medium: &M) -> Result<Figures, String> {
     medium.resize(FIRST).map_err(|e| format!("the file cannot grow: {e:?}"))?;
     let log = LogConfig { usage_bytes: task.log_usage.unwrap_or(u64::MAX), ..LogConfig::new(HEADER, task.seed) };

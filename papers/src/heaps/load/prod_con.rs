@@ -1,12 +1,11 @@
-//! Prod-con (NVAlloc §6.1): in each pair of threads, one allocates objects of 64 bytes, the other
-//! frees them.
+//! Prod-con (NVAlloc §6.1): in each pair of threads, one allocates objects, the other frees them.
 
 use crate::heaps::race::{Turn, race};
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, yield_now};
 
-/// Most objects under way.
+/// Under way.
 const RING: u64 = 16_384;
 const OBJECTS: u64 = 65_536;
 const BYTES: u64 = 64;
@@ -24,7 +23,6 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     })
 }
 
-/// From a thread to this one.
 fn pass<H: Heap>(heap: &H, slots: &Slots, objects: u64) -> Result<u64, Refused> {
     let (made, freed, failed) = (Counter::default(), Counter::default(), AtomicBool::new(false));
     let wait = |counter: &Counter, least: u64| {

@@ -1,7 +1,4 @@
-//! Objects that are linked eight at a time, as one step; then freed so.
-//!
-//! **From.** PMDK's actions; the authors' NVAlloc has one object an operation. Only the time of
-//! allocation and publication counts.
+//! Objects that are linked eight at a time, as one step (PMDK's actions); frees do not count.
 
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};
 use craton_kv::{Change, Store};
@@ -41,7 +38,7 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
 
 #[inline]
 fn publish<S: Store>(store: &S, slots: u64) -> Result<(), Refused> {
-    // An array, so that a refusal in the middle frees what is reserved.
+    // A refusal in the middle frees what is reserved.
     let objects = craton_kv::store::reserve_all(store, [BYTES; BATCH as usize]).map_err(|_| Refused)?;
     let attach = |(slot, object)| Change::Attach { slot, object };
     store.commit((slots..).step_by(WORD as usize).zip(objects).map(attach)).map_err(|_| Refused)

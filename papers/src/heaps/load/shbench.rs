@@ -1,5 +1,4 @@
-//! Shbench (NVAlloc §6.1): each thread frees or allocates in random slots, 64 to 1000 bytes, small
-//! sizes more often.
+//! Shbench (NVAlloc §6.1): random slots, small sizes more often.
 
 use crate::heaps::race::{Turn, race};
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};

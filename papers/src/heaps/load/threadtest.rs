@@ -1,4 +1,4 @@
-//! Threadtest (NVAlloc §6.1): each thread allocates 100,000 objects of 64 bytes, then frees them.
+//! Threadtest (NVAlloc §6.1): objects of 64 bytes, allocated, then freed.
 
 use crate::heaps::race::{Turn, race};
 use crate::heaps::{Figures, Heap, Refused, Slots, Task};

@@ -1,7 +1,5 @@
-//! Lists of redis: five elements are pushed, and those five read back.
-//!
-//! **From.** TEMERAIRE §5.1: a million such requests. Ours are on 1,000 random lists, which grow to
-//! the end, as in redis-benchmark.
+//! Lists of redis (TEMERAIRE §5.1): five elements are pushed, and those five read back. Lists grow
+//! to the end, as in redis-benchmark.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;
@@ -9,7 +7,7 @@ use craton_lab::rng::Rng;
 const LISTS: u32 = 1000;
 const ELEMENTS: usize = 5;
 
-/// Lengths, from which the answers follow.
+/// Lengths, from which answers follow.
 pub(super) struct Lists {
     seed: u64,
     lengths: Vec<usize>,
@@ -21,7 +19,6 @@ impl Lists {
     }
 }
 
-/// Both numbers, and letters up to a random length.
 fn element(rng: &mut Rng, number: u64, i: usize) -> Vec<u8> {
     let length = 8 + rng.below(64) as usize;
     let mut text = Vec::with_capacity(80);

@@ -1,7 +1,7 @@
 use super::*;
 use std::thread::JoinHandle;
 
-/// On one side; returns the other.
+/// Returns the other side.
 fn peer(said: &'static [u8]) -> (UnixStream, JoinHandle<usize>) {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(PATIENCE)).unwrap();

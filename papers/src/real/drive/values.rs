@@ -1,7 +1,5 @@
-//! Values of many sizes under random keys: written, overwritten, read and deleted.
-//!
-//! **State.** A key's value follows from key and number of writes, so the generator knows every
-//! answer without keeping values.
+//! Values of many sizes under random keys. A value follows from key and number of writes, so no
+//! values are kept.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;
@@ -90,7 +88,6 @@ impl Values {
 }
 
 impl Dialogue for Values {
-    /// Of ten requests five write, three read and two delete.
     fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
         let mut rng = Rng::new(self.seed, number);
         let key = rng.below(KEYS) as usize;
@@ -109,7 +106,7 @@ impl Dialogue for Values {
         }
     }
 
-    /// Redis counts its keys; memcached also those that it has not dropped yet.
+    /// memcached also counts keys that it has not dropped yet.
     fn last(&mut self, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
         if self.protocol == Protocol::Redis {
             redis_command(request, &[b"DBSIZE"]);

@@ -1,14 +1,12 @@
 //! The continued-fraction method.
 //!
-//! **What.** Expands the square root of N. Each step yields a number A whose square leaves a small
-//! remainder ±Q modulo N, below 2√N. Each Q that splits into small primes is a relation. Relations
-//! whose product is a square give X² = Y² modulo N; often X − Y shares a factor with N.
+//! Each step of the expansion of √N yields an A whose square leaves a small ±Q modulo N. A Q that
+//! splits into small primes is a relation. Relations whose product is a square give X² = Y² modulo
+//! N; often X − Y shares a factor with N. They are in echelon form over the field of two elements:
+//! a row's pivot is its highest prime of odd exponent.
 //!
-//! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975),
-//! with one large prime a relation, and the early abort of Pomerance and Wagstaff (1983).
-//!
-//! **State.** Relations in echelon form over the field of two elements: a row's pivot is its
-//! highest prime of odd exponent. A new relation that earlier rows cancel is a square.
+//! **From.** Morrison and Brillhart (1975), with one large prime a relation, and the early abort of
+//! Pomerance and Wagstaff (1983).
 
 use num_bigint::BigUint as Num;
 use num_integer::Integer;
@@ -17,19 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Primes, with −1 as the first.
 const BASE: usize = 220;
-/// After this many primes, a Q larger than its bound by more bits is dropped.
+/// After this many primes, a Q with more bits is dropped.
 const ABORT_AFTER: usize = 40;
 const ABORT_BITS: u64 = 14;
-/// The rest of Q, as a multiple of the base's largest.
+/// The rest of Q, by the base's largest.
 const LARGE: u64 = 200;
 
-/// A, or a product of several, whose square is the product of the primes, modulo N.
+/// The root's square is the product of the primes, modulo N.
 #[derive(Clone)]
 struct Relation {
     root: Num,
-    /// Indices into the base, with multiplicity.
     primes: Vec<u16>,
-    /// Large primes whose square divides the product.
+    /// Their squares divide the product.
     squares: Vec<u64>,
 }
 
@@ -61,11 +58,9 @@ impl<'a> Search<'a> {
         Self { n, base: base(n), relations: Vec::new(), rows: BTreeMap::new(), partial: BTreeMap::new(), steps: 0 }
     }
 
-    /// For at most `allowed` steps, which it counts down.
     pub fn run(&mut self, allowed: &mut u64) -> End {
         let root = self.n.sqrt();
         let bound = root.bits() + 1;
-        // P and Q of this step, Q of the last, and A of this one and the last.
         let (mut p, mut q, mut q_last) = (Num::ZERO, Num::one(), self.n.clone());
         let (mut a, mut a_last) = (root.clone(), Num::one());
         let mut digit = root.clone();
@@ -92,7 +87,7 @@ impl<'a> Search<'a> {
         End::Steps
     }
 
-    /// With the remaining large prime or 1; none if it does not split.
+    /// With the remaining large prime or 1.
     fn split(&self, q: &Num, negative: bool, bound: u64) -> Option<(Vec<u16>, u64)> {
         let mut primes = Vec::new();
         if negative {
@@ -112,7 +107,6 @@ impl<'a> Search<'a> {
         left.to_u64().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
     }
 
-    /// Returns a factor if a square yields one.
     fn found(&mut self, relation: Relation, rest: u64) -> Option<Num> {
         if rest == 1 {
             return self.reduce(relation);
@@ -166,7 +160,6 @@ impl<'a> Search<'a> {
         (factor != *self.n && !factor.is_one()).then_some(factor)
     }
 
-    /// Depends on every relation.
     pub fn digest(&self) -> u64 {
         let all = self.relations.iter().chain(self.partial.values());
         all.fold(self.steps, |sum, relation| {
@@ -176,7 +169,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A place for −1, then 2 and the odd primes modulo which N is a square: no other divides any Q.
+/// N is a square modulo each: no other prime divides any Q.
 fn base(n: &Num) -> Vec<u32> {
     let mut base = vec![1, 2];
     let mut candidate = 3;

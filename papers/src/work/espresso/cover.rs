@@ -1,9 +1,6 @@
-//! Covers: sums of cubes.
-//!
-//! **What.** Each splits the cover at an input and recurses, with new cubes at every level.
-//!
-//! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes use both ways is split
-//! first; a cover that uses no input both ways is a tautology only if it has the full cube.
+//! Covers: sums of cubes, which recursion splits at an input (Brayton et al. 1984, §3 and §4.1):
+//! first at the one that most cubes use both ways. A cover that uses no input both ways is a
+//! tautology only if it has the full cube.
 
 use super::cube::{Cube, EITHER, ONE, ZERO};
 use std::collections::BTreeMap;
@@ -65,7 +62,6 @@ impl Space {
         outputs_of.iter().map(|(product, outputs)| product.with_outputs(*outputs)).collect()
     }
 
-    /// When every cube has all outputs.
     fn complement_for_one(&self, cover: Cover) -> Cover {
         if cover.iter().any(Cube::has_no_literal) {
             return Vec::new();
@@ -95,8 +91,7 @@ impl Space {
         merged
     }
 
-    /// And whether cubes use it both ways: of those the one that most use, else of those used one
-    /// way. None when no cube uses any input.
+    /// And whether cubes use it both ways.
     fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
         let mut best = None;
         for input in 0..self.inputs {

@@ -1,14 +1,11 @@
-//! Cubes: products of literals, each a small object on the heap.
-//!
-//! **From.** The positional notation of Brayton et al. (1984), §2. **State.** Two bits an input, 16
-//! inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no point. Inputs beyond the last
-//! stay 11. The last word has a bit for each output.
+//! Cubes: products of literals and outputs, each a small object on the heap (Brayton et al. 1984,
+//! §2). Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no point.
+//! Inputs beyond the last stay 11. The last word has a bit for each output.
 
-/// A product of literals, and its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cube(Box<[u32]>);
 
-/// Inputs of a word.
+/// Inputs.
 const PER_WORD: usize = 16;
 const LOWER: u32 = 0x5555_5555;
 
@@ -17,7 +14,7 @@ pub const ONE: u32 = 0b10;
 pub const EITHER: u32 = 0b11;
 
 impl Cube {
-    /// All points; outputs are 1 to 31.
+    /// Outputs are 1 to 31.
     pub fn full(inputs: usize, outputs: u32) -> Self {
         let words = std::iter::repeat_n(u32::MAX, inputs.div_ceil(PER_WORD));
         Self(words.chain([(1 << outputs) - 1]).collect())
@@ -41,7 +38,7 @@ impl Cube {
         Self(self.0.iter().zip(&by.0).zip(&full.0).map(|((a, by), full)| (a | !by) & full).collect())
     }
 
-    /// Have a point in common.
+    /// Whether they have a point in common.
     pub fn meets(&self, other: &Self) -> bool {
         let (outputs, inputs) = self.0.split_last().unwrap_or((&0, &[]));
         let inputs_meet = inputs.iter().zip(&other.0).all(|(a, b)| {
@@ -51,7 +48,6 @@ impl Cube {
         inputs_meet && outputs & other.outputs() != 0
     }
 
-    /// All points of the other are in this one.
     pub fn covers(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
     }
@@ -79,13 +75,11 @@ impl Cube {
         Self(words)
     }
 
-    /// Inputs with one value alone.
     pub fn literals(&self) -> u32 {
         let (_, inputs) = self.0.split_last().unwrap_or((&0, &[]));
         inputs.iter().map(|word| word.count_zeros()).sum()
     }
 
-    /// Every value of every input.
     pub fn has_no_literal(&self) -> bool {
         self.0.split_last().is_some_and(|(_, inputs)| inputs.iter().all(|word| *word == u32::MAX))
     }

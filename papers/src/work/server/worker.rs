@@ -8,15 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// Buffers for another thread to free.
+/// For another thread to free.
 pub const QUEUE: usize = 1024;
 
 /// Requests, over which the live data swing.
 const DAY: u64 = 50_000;
 const BURST_PERIOD: u64 = 1024;
-/// At a time.
 const SESSIONS: u32 = 4096;
-/// A value has 1.5 KiB on average: half of the keys fit.
+/// Half of the keys fit.
 const KEYS_PER_MB: u32 = 1400;
 
 struct Session {
@@ -39,7 +38,7 @@ pub struct Worker {
     budget: usize,
     keys: u32,
     next: Sender<Vec<u8>>,
-    // A fixed hash function: equal growth in each run.
+    // A fixed hash: equal growth in each run.
     cache: LruCache<u64, Vec<u8>, BuildHasherDefault<DefaultHasher>>,
     cached: usize,
     sessions: BTreeMap<u32, Session>,
@@ -47,7 +46,6 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Hands buffers on to `next`.
     pub fn new(config: &Config, number: u64, workers: u64, next: Sender<Vec<u8>>) -> Self {
         let budget = (config.live_mb.max(1) << 20) / workers as usize;
         Self {
@@ -65,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// Frees buffers from `from` until all senders are gone.
+    /// Until all senders are gone.
     pub fn run(mut self, from: Receiver<Vec<u8>>) -> Outcome {
         let mut number = self.number;
         while number < self.requests {
@@ -95,12 +93,11 @@ impl Worker {
         let found = self.cached(&mut rng);
         let work = self.buffers(&mut rng);
         let answer = answer(&mut rng, number);
-        // By this worker's count, so that each worker has some bursts.
+        // By its count, so that each worker has bursts.
         let burst = if (number / self.workers) % BURST_PERIOD == BURST_PERIOD - 1 { burst(&mut rng) } else { 0 };
         self.add([headers, session, found, work, answer, burst].into_iter().fold(number, |sum, x| mix(sum ^ x)));
     }
 
-    /// Takes a request's head apart into strings.
     fn headers(&mut self, rng: &mut Rng) -> u64 {
         let mut received = String::new();
         for i in 0..4 + rng.below(8) {
@@ -135,7 +132,6 @@ impl Worker {
         mix(visits) ^ digest(session.user.as_bytes())
     }
 
-    /// Some values change size, and evictions follow.
     fn cached(&mut self, rng: &mut Rng) -> u64 {
         let key = u64::from(rng.skewed(self.keys));
         let len = rng.size();
@@ -153,7 +149,7 @@ impl Worker {
             self.cache.put(key, filled(len, key));
             self.cached += len;
         }
-        // By day all of the budget, by night half.
+        // By day all, by night half.
         let hour = self.outcome.requests % DAY;
         let swing = hour.min(DAY - hour) * 2;
         let budget = self.budget / 2 + (self.budget as u64 / 2 * swing / DAY) as usize;
@@ -165,7 +161,7 @@ impl Worker {
         found.unwrap_or(len as u64)
     }
 
-    /// Freed in another order; the next worker frees some.
+    /// The next worker frees some.
     fn buffers(&mut self, rng: &mut Rng) -> u64 {
         let mut buffers: Vec<Vec<u8>> = (0..3 + rng.below(6)).map(|_| filled(rng.size(), rng.next())).collect();
         let mut sum = 0u64;
@@ -174,7 +170,7 @@ impl Worker {
             if !rng.one_in(8) {
                 sum = sum.wrapping_add(digest(&buffer));
             } else if let Err(back) = self.next.try_send(buffer) {
-                // To the queue's sum, wherever it is freed: the checksum must not depend on that.
+                // The checksum must not depend on where it is freed.
                 self.add(digest(&back.into_inner()));
             }
         }
@@ -214,7 +210,6 @@ fn filled(len: usize, with: u64) -> Vec<u8> {
     buffer
 }
 
-/// Of the length and a byte of each cache line.
 fn digest(bytes: &[u8]) -> u64 {
     let sum = bytes.iter().step_by(64).chain(bytes.last()).fold(bytes.len() as u64, |sum, byte| {
         sum.rotate_left(5).wrapping_add(u64::from(*byte)).wrapping_mul(0x2545_f491_4f6c_dd1d)

@@ -10,8 +10,8 @@ fn draining_a_hugepage_costs_no_call_in_steady_state() {
 #[test]
 fn a_large_span_and_a_small_one_that_stays_strand_no_hugepages() {
     let played = play(Loop::Strand, 5000, false).expect("room");
-    // The spans that stay need a hugepage every 256 turns, mostly one that the cache kept.
+    // Spans that stay need a hugepage every 256 turns.
     assert!(played.steady_calls() < 10.0 / 256.0, "{}", played.steady_calls());
-    // The cache is no loss; a hugepage kept by a small span each turn would exceed this.
+    // A hugepage a turn would exceed this.
     assert!(played.hugepages_over <= played.limit + 64, "{played:?}");
 }
