@@ -1,6 +1,5 @@
-//! Frees (LLFree §3.2.2, reserve-on-free; claims are ours). A single frame joins its half's claim,
-//! or is freed alone. Frees of consecutive halves, or two in one half, begin a claim. All else goes
-//! to the lower level.
+//! Frees (LLFree §3.2.2). A single frame joins its half's claim, or is freed alone. Frees of
+//! consecutive halves, or two in one half, begin a claim.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::child::Child;
@@ -14,7 +13,6 @@ use crate::media::Media;
 use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Frees frames; also a part of an allocation, or several.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -52,7 +50,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// Unless the claim has just ended.
+    /// False: the claim has ended, or the frame is free.
     #[inline(always)]
     fn put_claimed(&self, frame: usize) -> bool {
         let (half, bit) = Claim::of::<G>(frame);
@@ -68,7 +66,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Of each free.
     #[inline(always)]
     fn finish(&self) -> bool {
         if self.lower.proof.is_watched() { self.finish_watched() } else { true }
@@ -81,7 +78,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// Of a half without a claim.
+    /// Its half has no claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
@@ -123,7 +120,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// By its bit.
     #[inline(never)]
     fn put_plain(&self, frame: usize) -> bool {
         let Some(before) = self.lower.put_bit(frame) else { return false };
@@ -155,10 +151,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_huge(frame / G::HUGE, false)
     }
 
-    /// Notes a tree's first wholly free huge frames. The free of another one noted the tree if it
-    /// was before, in the same word or an earlier one. (Of two words, two frees at once may see
-    /// each other.) So most frees only read the line that they changed. Searches find wholly free
-    /// trees.
+    /// Notes a tree's first wholly free huge frame: a free that saw another one leaves it to that.
+    /// (Of two words, two frees at once may see each other.) So most frees only read the line that
+    /// they changed.
     #[inline(always)]
     fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
         if is_other_free | self.lower.is_one_free_before(child) {
@@ -182,7 +177,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
-    /// The paper searches entries, not trees.
+    /// For the paper's search.
     #[inline(never)]
     fn note_last(&self, child: usize) -> bool {
         let tree = child / G::CHILDREN;
@@ -198,7 +193,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame & last == 0 && frame | last < self.frames()
     }
 
-    /// By one change of the row.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) {
@@ -210,7 +204,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// If allocated as such.
     #[inline(never)]
     fn put_quarters(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) || self.offline.has_any() {
@@ -222,7 +215,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// A tail call, if there is anything to note.
+    /// Mostly a tail call.
     #[inline(always)]
     fn note_freed(&self, child: usize, before: Child, freed: usize) -> bool {
         if !Self::is_of_note(before, freed) {
@@ -250,7 +243,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// By one change of a word.
     fn put_piece(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
             match self.lower.put(frame, order) {
@@ -261,8 +253,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// More than a row, allocated as several blocks: by quarters and rows. Returns whether all were
-    /// allocated. Of two such frees, one frees the first piece.
+    /// Allocated as several blocks. Returns whether all were; of two such frees, one frees the
+    /// first piece.
     fn put_pieces(&self, frame: usize, order: u32) -> bool {
         let rows_of = |child: usize| {
             let first = (frame.max(child * G::HUGE) % G::HUGE) >> G::ROW_ORDER;
@@ -309,8 +301,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// The tree that the CPU frees into (LLFree §3.2.2, reserve-on-free), if nearly full and the
-    /// old one used up. Else every tree freed into would stay partial.
+    /// Reserve-on-free (LLFree §3.2.2), if nearly full and the old tree used up: else every tree
+    /// freed into would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();

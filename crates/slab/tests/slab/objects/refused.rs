@@ -1,4 +1,3 @@
-
 use super::world::with_world;
 use craton_slab::object::ObjectLayout;
 
