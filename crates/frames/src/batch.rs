@@ -100,7 +100,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees any allocated range.
     pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {

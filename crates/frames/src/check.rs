@@ -14,7 +14,6 @@ pub struct Broken {
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// No request may be under way.
     pub fn check(&self) -> Result<(), Broken> {
         let fail = |invariant, at, broken: bool| if broken { Err(Broken { invariant, at }) } else { Ok(()) };
         for child in 0..self.lower.huge_frames() {

@@ -65,7 +65,6 @@ impl Child {
         Self(self.0 & !IGNORED)
     }
 
-    /// Gives the right to turn rows into quarters or back.
     pub(crate) const fn begin(self) -> Option<Self> {
         if self.is_pending() { None } else { Some(Self(self.0 | Self::PENDING)) }
     }
@@ -78,7 +77,6 @@ impl Child {
         Self(self.0 | quarters << QUARTERS_AT)
     }
 
-    /// All else is free.
     #[inline(always)]
     pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
         // How many of four bits are not set, a digit for each value.

@@ -8,6 +8,7 @@ pub enum Error {
     Order { order: u32, most: u32 },
     /// Also if only some frames lie outside the zone.
     OutOfRange { frame: usize, frames: usize },
+    /// No multiple of the order's frames.
     Misaligned { frame: usize, order: u32 },
     /// Some frames are free: freed twice, of another order, or never allocated.
     NotAllocated { frame: usize, order: u32 },
@@ -20,15 +21,18 @@ pub enum Error {
     Thresholds { allocated: u16, free: u16 },
     /// An array must begin with a cache line; `at` is modulo the line.
     Unaligned { array: &'static str, at: usize },
+    /// Not below the zone's number.
     Processor { processor: usize, processors: usize },
     /// Shorter than in [`crate::Sizes`].
     TooSmall { array: &'static str, needed: usize, given: usize },
     /// Never created, or ended.
     NotAZone { found: u64 },
+    /// A zone page contradicts itself.
     Damaged { what: &'static str, found: u64 },
     Version { found: u64, known: u64 },
     /// log2 of a row's frames; huge frames in a tree << 32.
     Geometry { found: u64, expected: u64 },
+    /// The zone has another size.
     OtherFrames { found: usize, expected: usize },
     /// No frames, or more than can be numbered.
     Frames { frames: usize },

@@ -7,9 +7,7 @@ pub const QUARTERS: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
-    /// By sets of class and kind.
     Sets,
-    /// As [`crate::Paper`].
     Paper,
 }
 
@@ -30,7 +28,6 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const SLOTS: usize = 16;
     const SEARCH: Search = Search::Sets;
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
-    /// All frames are free.
     const FULL_CHILD: u16 = Self::HUGE as u16;
 }
 

@@ -8,7 +8,6 @@
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-/// A multiple of a line's words.
 const GROUP: usize = 16;
 const LINE: usize = 8;
 

@@ -15,7 +15,6 @@
 //! - A refused request leaves a proof that refuses later ones until frames are freed.
 //! - Sets of class and kind find trees; zones of [`Paper`] search as the paper. The fullest huge
 //!   frame serves first, and nearly allocated trees before free ones.
-//!   huge frame serves first, and nearly allocated trees before free ones.
 //! ```
 //! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
 //!

@@ -28,7 +28,6 @@ impl<'a> Offline<'a> {
         Some(Self { count, bits })
     }
 
-    /// The zone is not shared yet.
     pub(crate) fn clear(&self) {
         core::iter::once(self.count).chain(self.bits).for_each(|word| word.begin(0));
     }
@@ -43,7 +42,6 @@ impl<'a> Offline<'a> {
         self.has_any() && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
-    /// The zone is not shared yet.
     pub(crate) fn begin_with(&self, huge_frames: usize) {
         self.count.begin(huge_frames as u64);
         for (at, word) in self.bits.iter().enumerate() {

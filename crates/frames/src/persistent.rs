@@ -108,8 +108,8 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
     }
 
     /// Returns another view of a zone begun with the same arguments, for a holder that borrows the
-    /// arrays for each request. Proofs of refused requests are the view's own, so a request to a
-    /// full zone searches all trees.
+    /// arrays for each request. A request to a full zone searches all trees, since proofs are the
+    /// view's own.
     pub fn view(
         frames: usize,
         page: &'a [AtomicU64],

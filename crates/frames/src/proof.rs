@@ -38,7 +38,6 @@ impl Proof {
         }
     }
 
-    /// Fails in another epoch.
     pub(crate) fn prove(&self, Watch(epoch): Watch, order: u32) -> bool {
         loop {
             let now = self.0.read();

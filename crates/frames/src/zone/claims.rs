@@ -1,6 +1,4 @@
-//! The CPUs' claims.
-//!
-//! A CPU names at most two, to allocate from and to free into.
+//! The CPUs' claims: each names at most two, to allocate from and to free into.
 
 use super::Zone;
 use crate::geometry::Geometry;

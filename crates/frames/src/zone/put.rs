@@ -78,7 +78,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// Its half has no claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
@@ -152,8 +151,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     /// Notes a tree's first wholly free huge frame: a free that saw another one leaves it to that.
-    /// (Of two words, two frees at once may see each other.) So most frees only read the line that
-    /// they changed.
+    /// So most frees only read the line that they changed.
     #[inline(always)]
     fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
         if is_other_free | self.lower.is_one_free_before(child) {
@@ -215,7 +213,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Mostly a tail call.
     #[inline(always)]
     fn note_freed(&self, child: usize, before: Child, freed: usize) -> bool {
         if !Self::is_of_note(before, freed) {

@@ -1,8 +1,7 @@
 //! How trees are found.
 //!
-//! Sets name the next tree. The last resort searches all trees that may have free frames; then ends
-//! all claims and searches again. One pass without claims and frees meanwhile proves a refusal
-//! ([`crate::proof`]).
+//! The last resort searches all trees that may have free frames; then ends all claims and searches
+//! again. One pass without claims and frees meanwhile proves a refusal ([`crate::proof`]).
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -17,8 +16,8 @@ const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
 const LATE: usize = 16;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Partial, nearly allocated, then free trees. The paper takes free ones second, since nearly
-    /// allocated ones fail soon; here the next is quickly found.
+    /// The paper takes free trees second, since nearly allocated ones fail soon; here the next is
+    /// quickly found.
     pub(super) fn search_sets<R>(
         &self,
         own: Option<usize>,
