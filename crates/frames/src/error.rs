@@ -5,6 +5,7 @@ use core::fmt;
 #[non_exhaustive]
 pub enum Error {
     NoMemory,
+    /// Above the largest.
     Order { order: u32, most: u32 },
     /// Also if only some frames lie outside the zone.
     OutOfRange { frame: usize, frames: usize },
@@ -16,6 +17,7 @@ pub enum Error {
     InUse { frame: usize, order: u32 },
     /// Some frames lie in an offline huge frame.
     Offline { frame: usize },
+    /// It is online.
     NotOffline { frame: usize },
     /// Out of order, or more than a tree (in 512ths).
     Thresholds { allocated: u16, free: u16 },
@@ -29,6 +31,7 @@ pub enum Error {
     NotAZone { found: u64 },
     /// A zone page contradicts itself.
     Damaged { what: &'static str, found: u64 },
+    /// Another version.
     Version { found: u64, known: u64 },
     /// log2 of a row's frames; huge frames in a tree << 32.
     Geometry { found: u64, expected: u64 },
