@@ -4,6 +4,7 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// No block of the order is free.
     NoMemory,
     /// Above the largest.
     Order { order: u32, most: u32 },
