@@ -35,10 +35,10 @@ const SEAL_AT: usize = 5;
 const IN_USE: u64 = 1;
 const CLOSED: u64 = 2;
 
+/// `InUse`: perhaps at a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
     Closed { free: u64 },
-    /// Perhaps at a crash.
     InUse,
 }
 

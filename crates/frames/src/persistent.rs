@@ -30,6 +30,7 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opened {
+    /// The zone was closed.
     Clean,
     /// The zone was open at a crash: frames of requests under way may have no owner. As after most
     /// crashes, the entries of `corrected` huge frames were wrong.

@@ -28,11 +28,13 @@ impl Taken {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
+    /// On no slab of this cache.
     Foreign,
     /// On a slab, but in no object.
     Between,
     /// `offset` bytes behind an object's start.
     Inside { start: *mut u8, offset: usize },
+    /// Freed already.
     Free,
 }
 

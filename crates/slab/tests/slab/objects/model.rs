@@ -8,6 +8,7 @@ use proptest::prelude::*;
 enum Step {
     Take(usize),
     TakeMany(usize),
+    /// Every n-th object comes back.
     Give {
         each: usize,
         constructed: bool,
