@@ -1,7 +1,5 @@
-//! Which constructors and destructors the calling thread runs.
-//!
-//! **What.** A constructor that allocated from its own cache would recurse without end: while a
-//! thread runs one, its requests take the slow path, which searches this list on the stack.
+//! Which constructors and destructors the calling thread runs, as a list on the stack: a
+//! constructor that allocated from its own cache would recurse without end.
 //!
 //! **Unsafe.** Follows the list, whose entries live as long as their calls.
 
@@ -32,7 +30,7 @@ impl<P: Process> Building<P> {
     pub(super) fn is_for(cache: usize) -> bool {
         let mut at = P::words().building as *const Self;
         while !at.is_null() {
-            // SAFETY: this thread's, and their calls have not returned.
+            // SAFETY: their calls have not returned.
             let building = unsafe { &*at };
             if building.cache == cache {
                 return true;

@@ -1,4 +1,4 @@
-//! Field offsets of object caches, exported to `craton core`.
+//! Fields of object caches, for `craton core`.
 
 use super::Caches;
 use super::arrays::{ARRAY, Arrays, COUNT_BITS};

@@ -18,12 +18,11 @@ impl Cache {
         self.checks != 0
     }
 
-    /// Out of slabs, and live buffers.
     pub(super) fn live(&self) -> u64 {
         self.slabs.in_use() + self.buffers
     }
 
-    /// Raw; null without memory, or at a limit.
+    /// Null: no memory, or a limit.
     pub(super) fn alloc_buffer<W: Watch>(&mut self) -> *mut u8 {
         let more = self.buffers + 1;
         let bytes = (more as usize).saturating_mul(self.layout.stride());
@@ -66,7 +65,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         });
     }
 
-    /// The cache cannot be destroyed: who has its objects, as far as watched.
+    /// Reports who has the cache's objects, as far as watched.
     pub(super) fn report_live(&self, slot: &Slot<CacheSlots>, id: u16) {
         if slot.shared.watched.load(Relaxed) {
             P::report_live(id);
