@@ -1,11 +1,8 @@
-//! The search for leaks at the exit.
+//! The search for leaks at the exit. A copy of the process reads its memory.
 //!
-//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
-//! live or freed, the exiting thread's registers and used stack, all of other threads' stacks
-//! unless they ended. Leaks from one place are reported once; only buffers with the check `leak`.
-//!
-//! **Failure.** Without a copy or memory, one line. Other threads' registers are not read: a buffer
-//! that only they reach is reported.
+//! Roots: every writable word outside of buffers, the exiting thread's registers and used stack,
+//! all of other threads' stacks unless they ended. Other threads' registers are not read: a buffer
+//! that only they reach is reported. Leaks from one place are reported once.
 //!
 //! **Unsafe.** Reads all memory of the process.
 
@@ -33,8 +30,8 @@ impl<P: Process> Kit<P> {
             return;
         }
         let mut place = 0usize;
-        // From here on the stack has the registers. After `main` nothing of it is the program's:
-        // the exit's frames overwrite `main`'s.
+        // The stack has the registers. After `main` nothing of it is the program's: the exit's
+        // frames overwrite `main`'s.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::find();
@@ -131,12 +128,12 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// Behind an ended thread's stack lies its block, with pointers of the C library. The mapping's
-/// start: no such stack.
+/// Behind an ended thread's stack lies its block, with pointers of the C library. `start`: no such
+/// stack.
 fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) -> usize {
     let mut found = start;
     touched.each(start, end, |first, last| {
-        // SAFETY: readable in this copy of the process.
+        // SAFETY: readable in this copy.
         if let Some(at) = unsafe { blocks.ended_in(first, last) } {
             found = at;
         }
@@ -144,7 +141,7 @@ fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) 
     found
 }
 
-/// No roots: the library's records of buffers.
+/// The library's records of buffers, which are no roots.
 struct Skips {
     ranges: [(usize, usize); Skips::MOST],
     len: usize,
@@ -182,7 +179,6 @@ fn read(from: usize, to: usize, see: &mut dyn FnMut(usize)) {
     }
 }
 
-/// Outside of suspects and skipped ranges.
 fn roots(
     search: &mut Search<'_>,
     from: usize,

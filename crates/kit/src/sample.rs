@@ -1,13 +1,8 @@
-//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate
-//! pages.
+//! Sampling (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages, as if
+//! a coin were thrown for each.
 //!
-//! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
-//! time of the one before: a bounded part, however deep stacks are. Then only objects of up to
-//! [`PACED_BYTES`] become samples.
-//!
-//! **Units.** Objects handed to caches or past them; reuse as thread caches report it. **Threads.**
-//! Counts are statistical.
+//! By default, [`AUTO`], a sample of up to [`PACED_BYTES`] comes when the process has used 700
+//! times the processor time of the one before: a bounded part, however deep stacks are.
 //!
 //! **Cost.** A load and a store of one line in each refill; a load in each slow request; a system
 //! call for each `AUTO` allocations, at most one in 3 ms or until the processor time has passed.
@@ -16,18 +11,18 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::{CLASSES, size_of_class};
 use craton_os::{precise_ns, process, process_cpu_ns, processor_ns, thp};
 
-/// For `guard_sample=auto`, the default.
+/// The default of `guard_sample`.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
 /// By default: least time between two samples, and before the first, also of the processor; and how
 /// often the last sample's processor time must pass. A free takes as long again.
 const PACE_NS: u64 = 3_000_000;
 const PACE_PARTS: u64 = 700;
-/// Of an allocation.
+/// The most that one allocation counts.
 const LONGEST_NS: u64 = 1_000_000;
-/// By default.
+/// The largest sample by default.
 const PACED_BYTES: usize = 32 << 10;
-/// Of a page's first touch: a sample of several pages has more.
+/// For each further page's first touch.
 const TOUCH_NS: u64 = 500;
 
 /// Samples out or waiting: at a requested rate; by default; and by default of more than a page, of
@@ -41,16 +36,16 @@ pub(crate) const PLACES: usize = MOST_OUT + PACED_MAPPED;
 pub(crate) struct Sample {
     /// Exclusive-or the default; 0: none.
     every: AtomicU64,
-    /// Before the next sample, less [`AUTO`]: the first count is a constant, so that small programs
-    /// touch no code for samples.
+    /// Before the next sample, less [`AUTO`]: a constant at first, so that small programs touch no
+    /// code for samples.
     left: AtomicI64,
-    /// Classes whose next object is the sample; whether there is one.
+    /// Classes whose next object is the sample.
     due: [AtomicBool; CLASSES + 1],
     any_due: AtomicBool,
     /// Of the last default sample: processor time of the process, and time.
     last_ns: AtomicU64,
     last_at_ns: AtomicU64,
-    /// Of its allocation.
+    /// Of the last sample's allocation.
     cost_ns: AtomicU64,
     seed: AtomicU64,
     taken: AtomicU64,
@@ -112,9 +107,9 @@ impl Sample {
         self.taken.load(Relaxed)
     }
 
-    /// Before the next sample, each with the chance 1 / `every`.
+    /// Each allocation has the chance 1 / `every`.
     fn draw(&self, every: u64) -> i64 {
-        // A generator of Marsaglia's; two threads at once may draw the same.
+        // Marsaglia's generator; two threads at once may draw the same.
         let mut x = self.seed.load(Relaxed);
         if x == 0 {
             x = process::random_seed() | 1;
@@ -136,8 +131,8 @@ impl Sample {
         }
     }
 
-    /// Objects about to leave the slabs; returns how many of `want` may at once. A sample between
-    /// them is the class's next object.
+    /// Returns how many of `want` objects may leave the slabs at once. A sample between them is the
+    /// class's next object.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
         let every = self.every();
@@ -152,7 +147,7 @@ impl Sample {
         left.max(1) as u32
     }
 
-    /// Allocations that a thread cache served; whether the next is a sample.
+    /// Returns whether the next allocation is a sample.
     #[cold]
     pub(crate) fn reused(&self, class: usize, allocations: u32) -> bool {
         let every = self.every();
@@ -182,7 +177,7 @@ impl Sample {
 
     /// By default.
     fn comes_now(&self, now_ns: u64) -> bool {
-        // The system call only after a while. A program's filter may forbid it.
+        // A program's filter may forbid the system call.
         let is_due = now_ns.wrapping_sub(self.last_at_ns.load(Relaxed)) >= PACE_NS
             && thp::may_query()
             && self.is_time(process_cpu_ns());
@@ -192,7 +187,6 @@ impl Sample {
         is_due
     }
 
-    /// Since the last default sample.
     fn is_time(&self, now_ns: u64) -> bool {
         let last = self.last_ns.load(Relaxed);
         let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
@@ -216,7 +210,6 @@ impl Sample {
         if every == AUTO { was_due } else { every > 0 }
     }
 
-    /// Its allocation began at `began_ns`.
     pub(crate) fn count(&self, size: usize, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
         let touches = (size / process::page_size()) as u64 * TOUCH_NS;
