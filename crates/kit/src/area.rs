@@ -12,9 +12,8 @@ use crate::setting::{REDZONE, SAMPLED};
 use crate::table::{Buffer, Kind};
 use craton_heap::size_class::{self, MAX_CLASSED};
 
-/// The least alignment of a buffer, and redzone before it.
+/// The least alignment, and redzone before a buffer.
 pub(crate) const UNIT: usize = 16;
-/// The longest redzone behind.
 const TAIL: usize = 64;
 const LEAST_TAIL: usize = 16;
 
@@ -25,7 +24,6 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// `None`: no object is large enough.
 pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     let front = align.max(UNIT);
     let total = front.checked_add(size)?.checked_add(LEAST_TAIL).filter(|total| *total <= isize::MAX as usize)?;
@@ -81,7 +79,6 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isi
     })
 }
 
-/// The object's class, or `None` and its size.
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }

@@ -3,8 +3,7 @@
 //! ```text
 //! | time (8) | address (8) | size (8) | stack (4) | thread and action (4) |
 //! ```
-//! **Threads.** A writer takes a number and writes that entry, time last and 0 meanwhile: readers
-//! skip unfinished entries.
+//! **Threads.** A writer stores the time last, and 0 meanwhile: readers skip unfinished entries.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 
@@ -23,15 +22,12 @@ pub enum Action {
 pub struct Transaction {
     pub time_ns: u64,
     pub address: usize,
-    /// As requested.
     pub size: usize,
-    /// 0: no stack.
     pub stack: u32,
     pub thread: u32,
     pub action: Action,
 }
 
-/// Zeros are empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
@@ -45,7 +41,7 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// Thread numbers have at most 30 bits (the kernel's limit is 2²²).
+/// Above thread numbers (the kernel's limit is 2²²).
 const ACTION_SHIFT: u32 = 30;
 
 pub struct Log {
@@ -72,7 +68,6 @@ impl Log {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
-    /// `len` ≥ 1 zeros.
     pub const fn new(entries: Table<Entry>, len: usize) -> Self {
         Self { entries, len, next: AtomicU64::new(0) }
     }

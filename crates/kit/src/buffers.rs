@@ -18,7 +18,6 @@ use craton_heap::hooks::Hooks;
 use craton_heap::{Heap, Misuse};
 use craton_os::{precise_ns, processor_ns};
 
-/// Malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target(pub(crate) u16);
 
@@ -36,7 +35,7 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// `place`: where a sample keeps the stack.
+    /// `place`: a sample's, for the stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
@@ -58,7 +57,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// 0: no checks.
     #[inline]
     pub fn checks_of(&self, size: usize) -> u16 {
         if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
@@ -76,7 +74,6 @@ impl<P: Process> Kit<P> {
         self.alloc_by(heap, size, align, target, checks, family::ANY)
     }
 
-    /// For a function of a [`family`].
     pub fn alloc_by<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -122,7 +119,6 @@ impl<P: Process> Kit<P> {
         Ok(area.address as *mut u8)
     }
 
-    /// Null: no pages.
     pub fn alloc_sample<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -141,7 +137,7 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Counts allocations that a cache served; returns whether the next becomes a sample.
+    /// Returns whether the next allocation becomes a sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
@@ -150,7 +146,6 @@ impl<P: Process> Kit<P> {
         self.sample.begin(class);
     }
 
-    /// `class` 0: large objects.
     #[inline]
     pub fn is_sample_due(&self, class: usize) -> bool {
         self.sample.is_due(class)
@@ -202,7 +197,7 @@ impl<P: Process> Kit<P> {
 
     /// `false`: no buffer.
     /// # Safety
-    /// The caller no longer uses the memory, if a buffer.
+    /// The caller gives the memory up, if a buffer.
     pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -226,7 +221,6 @@ impl<P: Process> Kit<P> {
         let given = self.event(checks, place);
         let found = self.table.with(address, |b| {
             let was = *b;
-            // Of two threads that free it one finds it free.
             if was.state == State::Live && was.target == target.0 {
                 (b.state, b.given) = (State::Freeing, given);
             }
@@ -306,7 +300,6 @@ impl<P: Process> Kit<P> {
         )
     }
 
-    /// Checks wanted buffers of the table, and those that `others` visits.
     fn check_where(
         &self,
         found_by: &'static str,
@@ -334,7 +327,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Of malloc's live buffer; `None`: no buffer.
+    /// `None`: no buffer of malloc's.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -355,7 +348,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// A finding if size or alignment are wrong.
     pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
         if buffer.state != State::Live {
@@ -368,9 +360,7 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Reports how many buffers of `target` are live, and who has them.
     pub fn report_live(&self, target: Target, call: &'static str) {
-        /// Printed one by one.
         const MOST: usize = 20;
         let (mut count, mut some) = (0, [Buffer::default(); MOST]);
         self.table.each(|buffer| {
@@ -384,8 +374,7 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// Explains a pointer that the heap refuses, and ends the process. Returns if a handle is at
-    /// fault.
+    /// Ends the process, unless a handle is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {

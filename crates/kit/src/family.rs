@@ -1,12 +1,10 @@
-//! Which functions that allocate and free form pairs (C++17 \[new.delete\]). Under `mismatch` a
-//! buffer keeps the family of the function that allocated it, a number, so that it can be a
-//! constant argument.
+//! Which functions that allocate and free form pairs (C++17 \[new.delete\]). A family is a number,
+//! so that it can be a constant argument.
 
 use crate::report::{Finding, Mistake};
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 
-/// Not checked.
 pub const ANY: u8 = 0;
 pub const C: u8 = 1;
 pub const NEW: u8 = 2;
@@ -24,7 +22,6 @@ pub const fn aligned(family: u8) -> u8 {
     }
 }
 
-/// For reports.
 pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
     match family {
         NEW => ("operator new", "operator delete"),

@@ -1,6 +1,6 @@
-//! Accesses to closed pages: the handler reports what was done to which buffer, then passes the
-//! signal on. An address made of a pattern was read from freed or unwritten memory: registers may
-//! show from which buffer.
+//! Accesses to closed pages: the handler reports which buffer, then passes the signal on. An
+//! address made of a pattern was read from freed or unwritten memory: registers may show from which
+//! buffer.
 //!
 //! **Unsafe.** Reads buffers.
 
@@ -22,7 +22,7 @@ pub(crate) enum Cause {
     Pattern(usize, bool),
 }
 
-/// From a buffer with pages; unbounded in the arena, which holds nothing else.
+/// Unbounded in the arena, which holds nothing else.
 const FAR: usize = 1 << 20;
 /// Closer to the stack pointer it is a stack's end.
 const NEAR_STACK: usize = 64 << 10;
@@ -33,8 +33,7 @@ fn gap(buffer: &Buffer, address: usize) -> usize {
 }
 
 impl<P: Process> Kit<P> {
-    /// Reports a fault if a buffer explains it. Not while the thread is in the kit, whose locks it
-    /// holds.
+    /// Not while the thread is in the kit, whose locks it holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         if fault.is_watch {
             return self.on_watch(fault);
@@ -114,8 +113,7 @@ impl<P: Process> Kit<P> {
         })
     }
 
-    /// The buffer on or beside whose pages an address is; beside the heap only the next page
-    /// counts.
+    /// Beside the heap only the next page counts.
     fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
         let page = process::page_size();
         let mut best: Option<(usize, Buffer)> = None;
@@ -135,7 +133,6 @@ impl<P: Process> Kit<P> {
         best.map(|(_, buffer)| buffer)
     }
 
-    /// For an address past the closed pages.
     fn buffer_far(&self, address: usize, stack: usize) -> Option<Buffer> {
         if address.abs_diff(stack) < NEAR_STACK {
             return None;
@@ -155,7 +152,7 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A buffer that holds the pattern and that a register points into; and how many there are.
+    /// A register points into the buffer. Also returns how many there are.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

@@ -1,18 +1,14 @@
 //! Pages for single buffers.
 //!
-//! A small buffer gets a page of the arena; a larger one a mapping with a closed page at each end.
-//! Freed pages are reused in FIFO order.
-//!
-//! `| closed × 3 | slot 0 | closed × 3 | slot 1 | … | closed × 3 |`, machine pages: an access up to
-//! three pages past a buffer meets no other.
+//! A small buffer gets a page of the arena, `| closed × 3 | slot 0 | closed × 3 | slot 1 | … |
+//! closed × 3 |`; a larger one a mapping with a closed page at each end. Freed pages are reused in
+//! FIFO order.
 //!
 //! An advice makes each slot one mapping (VMA), distinct from closed neighbours: opening or closing
 //! needs no split and merge (3.6 µs a pair against 7.9). A fork copies all these, tens of
 //! milliseconds: from a process's first fork on, marks in the page table close pages
 //! ([`guarded::shut`], Linux 6.13), and the VMAs merge, except slots that were open (each has its
 //! `anon_vma`). A mark costs 8 µs a pair against 4.4, since closed pages lose their memory.
-//!
-//! Near the limit of mappings, and for alignments above a page, the buffer lies on the heap.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -24,7 +20,6 @@ use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 const SLOTS: usize = 1 << 15;
-/// Pages from one slot to the next.
 const STRIDE: usize = 4;
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
 /// Slots that join the arena's one mapping at a time.
@@ -50,15 +45,12 @@ struct Pages {
     /// For all slots ever used: a power of two.
     places: usize,
     most_slots: usize,
-    /// Buffers with mappings.
     mapped: usize,
     most_mapped: usize,
     /// 0: free place.
     mapped_samples: [usize; PACED_MAPPED],
     unmarked: usize,
-    /// In the arena's one mapping.
     ready: usize,
-    /// The arena is one mapping; marks close pages.
     marked: bool,
     reported: bool,
 }
@@ -81,7 +73,7 @@ impl Pages {
     fn set_up(&mut self) -> bool {
         if self.arena == 0 {
             self.page = process::page_size();
-            // A slot is two mappings with its closed page, a mapped buffer up to three.
+            // A slot is two mappings, a mapped buffer up to three.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
             (self.unmarked, self.places) = (SLOTS, PACED_OUT);
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
@@ -101,12 +93,11 @@ impl Pages {
 
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
-        // A slot that entered the ring before marks is still closed by a mapping.
+        // A slot that waited before there were marks is closed by a mapping.
         let has_mapping = (slot as usize) < self.unmarked;
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
 
-    /// Does nothing without marks.
     fn mark(&mut self) {
         if self.marked || self.fresh == 0 || !guarded::shut(self.arena, self.page) {
             return;
@@ -154,7 +145,6 @@ impl Pages {
         true
     }
 
-    /// Returns an open slot, and the buffer that it had.
     fn alloc_slot(&mut self, slots: usize) -> Option<(u32, Option<usize>)> {
         let most = slots.min(self.most_slots);
         if self.fresh < most {
@@ -210,13 +200,11 @@ impl Pages {
     }
 }
 
-/// The number of slots that the asker may have.
+/// The number of slots for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Whose {
-    /// `debug`.
     Option = SLOTS,
-    /// At a requested rate.
     Sample = MOST_OUT,
     Paced = PACED_OUT,
 }
@@ -225,7 +213,7 @@ pub(crate) struct Taken {
     pub(crate) area: Area,
     /// The buffer that was on these pages.
     pub(crate) before: Option<usize>,
-    /// The buffer that was on the next pages: worth a prefetch.
+    /// The buffer on the next pages: worth a prefetch.
     pub(crate) soon: Option<usize>,
 }
 
@@ -301,15 +289,13 @@ impl Guards {
         // Under the lock: pages marked meanwhile must not be closed otherwise.
         let pages = self.0.lock();
         let closed = if pages.marked { guarded::shut(at, bytes) } else { guarded::close(at, bytes) };
-        // Samples are rare, and waiting ones are all that a small program has. With `debug=unmap`
-        // each free would pay.
+        // Waiting samples are all that a small program has. With `debug=unmap` each free would pay.
         if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
             guarded::discard(at, bytes);
         }
         closed
     }
 
-    /// Behind all others.
     pub(crate) fn free_slot(&self, buffer: &Buffer, is_open: bool) {
         let mut pages = self.0.lock();
         let slot = ((buffer.under - pages.arena) / pages.page / STRIDE) as u32;
@@ -331,7 +317,7 @@ impl Guards {
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     }
 
-    /// Below [`crate::sample::PLACES`]; `None`: no sample, or a mapped one at a requested rate.
+    /// `None`: no sample, or a mapped one at a requested rate.
     pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();
         match kind {
@@ -346,7 +332,7 @@ impl Guards {
         pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page
     }
 
-    /// The ring's address and bytes, in the copy of a process.
+    /// In the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.0.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())

@@ -1,9 +1,9 @@
 //! The search for leaks: which buffers are unreachable (Boehm and Weiser 1988, as Solaris's
 //! `::findleaks`).
 //!
-//! A conservative mark: each aligned word of a root or marked buffer that points at or into a
-//! buffer, or at its end, marks it. Of the rest, buffers that no other leads to are leaks, with
-//! those below; of a cycle, its first.
+//! Each aligned word of a root or marked buffer that points at or into a buffer, or at its end,
+//! marks it. Of the rest, buffers that no other leads to are leaks, with those below; of a cycle,
+//! its first.
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
@@ -20,7 +20,6 @@ pub struct Suspect {
 pub enum State {
     #[default]
     Lost,
-    /// A pointer leads from a root to it, perhaps through others.
     Reached,
     /// Another lost one points at it.
     Hangs,
@@ -28,7 +27,7 @@ pub enum State {
     Told,
 }
 
-/// Suspects by address, without overlap; and room for as many numbers.
+/// `suspects` do not overlap.
 pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
@@ -38,7 +37,6 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `stack` is as long as `suspects`.
     pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
         assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
         suspects.sort_unstable_by_key(|s| s.address);
@@ -56,8 +54,7 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
-    /// `word` may point at the end, as a pointer behind the last element does: redzones lie between
-    /// buffers.
+    /// A pointer behind the last element counts: redzones lie between buffers.
     fn find_by_pointer(&self, word: usize) -> Option<usize> {
         self.find(word).or_else(|| {
             let i = self.find(word.checked_sub(1)?)?;
@@ -70,7 +67,6 @@ impl<'a> Search<'a> {
         Some(self.suspects[i].address + self.suspects[i].size)
     }
 
-    /// Of at least one byte.
     pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
         let i = self.suspects.partition_point(|s| s.address <= address);
         self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
@@ -84,7 +80,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks all that `word` reaches; `words` reads a buffer's words, by address and size.
+    /// `words` reads a buffer's words, by address and size.
     pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
         self.see(word, State::Lost, State::Reached);
         self.follow(State::Lost, State::Reached, words, &mut |_| {});
@@ -105,7 +101,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reports each leak, with the buffers and bytes that hang on it, after all roots.
+    /// Call this after all roots.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),

@@ -1,8 +1,7 @@
-//! The search for leaks at the exit. A copy of the process reads its memory.
+//! The search for leaks at the exit, in a copy of the process.
 //!
 //! Roots: every writable word outside of buffers, the exiting thread's registers and used stack,
-//! all of other threads' stacks unless they ended. Other threads' registers are not read: a buffer
-//! that only they reach is reported. Leaks from one place are reported once.
+//! all of other threads' stacks unless they ended, not their registers.
 //!
 //! **Unsafe.** Reads all memory of the process.
 
@@ -30,8 +29,7 @@ impl<P: Process> Kit<P> {
             return;
         }
         let mut place = 0usize;
-        // The stack has the registers. After `main` nothing of it is the program's: the exit's
-        // frames overwrite `main`'s.
+        // After `main` nothing of the stack is the program's: the exit's frames overwrite `main`'s.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::find();
@@ -54,7 +52,6 @@ impl<P: Process> Kit<P> {
         let mut n = 0;
         self.table.each_in_copy(|b| {
             if is_suspect(b) && n < count {
-                // A freed one's content is no root.
                 let state = if b.state == State::Live { leak::State::Lost } else { leak::State::Told };
                 suspects[n] = Suspect { address: b.address, size: b.size, state, index: n as u32 };
                 buffers[n] = *b;
@@ -103,7 +100,6 @@ impl<P: Process> Kit<P> {
         (buffers, live): (&[Buffer], usize),
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
     ) {
-        // By the stack's number; the first buffer stands for the others.
         let Some(places) = table_of::<(u32, u32, usize, usize, usize)>(MOST_TOLD) else { return };
         let (mut count, mut bytes, mut used) = (0, 0, 0);
         search.finish(words, |s, hanging, hanging_bytes| {
@@ -128,8 +124,7 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// Behind an ended thread's stack lies its block, with pointers of the C library. `start`: no such
-/// stack.
+/// Behind an ended thread's stack lies its block.
 fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) -> usize {
     let mut found = start;
     touched.each(start, end, |first, last| {
@@ -141,7 +136,6 @@ fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) 
     found
 }
 
-/// The library's records of buffers, which are no roots.
 struct Skips {
     ranges: [(usize, usize); Skips::MOST],
     len: usize,

@@ -26,11 +26,9 @@
 //! fast path takes it; *D2* a record is `Live` from before the pointer goes out until it is freed;
 //! *D3* lists of a checked class are empty and have no room, so that its requests come here.
 //!
-//! **Threads.** Of two threads that free one buffer, the second finds it free. Locks: quarantine,
-//! pages, records; under a records' lock none is taken.
+//! **Threads.** Locks: quarantine, pages, records; under a records' lock none is taken.
 //!
-//! Without memory a buffer has fewer checks, or the request is refused. A mistake is a [`Finding`],
-//! which [`Kit::end`] reports.
+//! Without memory a buffer has fewer checks, or the request is refused.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 #![no_std]
@@ -99,7 +97,7 @@ pub trait Process: 'static {
     }
 }
 
-/// All zeros at first: a static takes no room in the file.
+/// Zeros at first: a static takes no room in the file.
 pub struct Kit<P: Process> {
     in_use: AtomicBool,
     /// A forked copy of a process that had buffers.
@@ -112,7 +110,6 @@ pub struct Kit<P: Process> {
     guards: Guards,
     watches: Watches,
     reports: Reports,
-    /// For redzones; 0 until first on.
     secret: AtomicU64,
     process: PhantomData<fn() -> P>,
 }
@@ -140,7 +137,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Whether pointers may be buffers.
     #[inline(always)]
     pub fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)
@@ -157,13 +153,12 @@ impl<P: Process> Kit<P> {
         self.setting.ever_checks() || self.sample.is_busy()
     }
 
-    /// Whether large objects may become buffers.
     #[inline]
     pub fn sees_large(&self) -> bool {
         self.setting.ever_checks() || self.sample.is_asked()
     }
 
-    /// `counts_buffers` walks all records, under their locks.
+    /// `counts_buffers`: walks all records.
     pub fn counts(&self, counts_buffers: bool) -> Counts {
         let mut counts =
             Counts { samples: self.sample.taken(), targets_unmet: self.setting.unmet(), ..Default::default() };
@@ -181,7 +176,7 @@ impl<P: Process> Kit<P> {
         counts
     }
 
-    /// Checks all buffers, searches for leaks. `made_caches`: there were caches.
+    /// Also searches for leaks. `made_caches`: there were caches.
     pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
         if self.is_copy.load(Relaxed) {
             self.check_own("exit")?;
@@ -195,7 +190,7 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// The kit's mappings, which are no roots; in the copy.
+    /// The kit's mappings, which are no roots.
     fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
         self.table.ranges(each);
         for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]

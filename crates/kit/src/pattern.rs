@@ -3,12 +3,10 @@
 //! **Unsafe.** Fills and reads memory that the caller names.
 
 pub const FREED: u32 = 0xdead_beef;
-/// Unwritten.
 pub const FRESH: u32 = 0xbadd_cafe;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong {
-    /// From where the check began.
     pub offset: usize,
     pub found: u8,
     pub expected: u8,
@@ -37,7 +35,6 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     let twice = u64::from(word) << 32 | u64::from(word);
     // SAFETY: by the contract.
     let differs = |i: usize| unsafe { at.add(8 * i).cast::<u64>().read_unaligned() } ^ twice;
-    // Eight words at a time without a branch.
     let lines = (0..bytes / 64).take_while(|line| (0..8).fold(0, |all, i| all | differs(8 * line + i)) == 0).count();
     let first = (8 * lines..bytes / 8).find(|i| differs(*i) != 0).map_or(bytes / 8 * 8, |i| 8 * i);
     (first..bytes).find_map(|i| {
@@ -47,8 +44,8 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     })
 }
 
-/// A byte from 0x80 to 0xfe: neither text, zero nor all ones. Place and secret decide, so that no
-/// constant matches everywhere.
+/// From 0x80 to 0xfe: neither text, zero nor all ones. Place and secret decide, so that no constant
+/// matches everywhere.
 fn redzone(address: usize, secret: u64) -> u8 {
     0x80 + ((address as u64 ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
 }
@@ -76,11 +73,9 @@ fn byte(word: u32, i: usize) -> u8 {
     word.to_ne_bytes()[i % 4]
 }
 
-/// Whether the value is the pattern, or an address near it.
 pub fn is_made_of(value: usize, word: u32) -> bool {
     const NEAR: usize = 1 << 16;
     let twice = (word as usize) << 32 | word as usize;
-    // Also from the middle of the word.
     (0..4).any(|n| value.wrapping_sub(twice.rotate_left(8 * n)).wrapping_add(NEAR) < 2 * NEAR) || value == word as usize
 }
 

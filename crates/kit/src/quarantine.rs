@@ -7,10 +7,9 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, mapping};
 
-/// Prefetched ahead of the one that leaves: as long as memory takes.
+/// As long as memory takes.
 const AHEAD: usize = 2;
 const MOST: usize = 1 << 18;
-/// By default.
 const BYTES: usize = 16 << 20;
 
 struct Ring {
@@ -18,7 +17,7 @@ struct Ring {
     first: usize,
     len: usize,
     bytes: usize,
-    /// Those of the first that waited when the process was forked.
+    /// The first of the ring, which waited when the process was forked.
     inherited: usize,
 }
 
@@ -65,7 +64,7 @@ impl Quarantine {
     }
 
     /// `leave` gets each that has waited enough, `soon` one that will leave soon, both outside the
-    /// lock. Ends at the first finding.
+    /// lock.
     pub(crate) fn wait(
         &self,
         address: usize,
@@ -74,7 +73,6 @@ impl Quarantine {
         mut leave: impl FnMut(usize) -> Result<(), Finding>,
     ) -> Result<(), Finding> {
         let limit = self.limit();
-        // One too large must not push out all others.
         if bytes > limit {
             return leave(address);
         }
@@ -105,7 +103,7 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Visits those that this process freed. `visit` takes no locks but records'.
+    /// `visit` takes no locks but records'.
     pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
         let ring = self.ring.lock();
         (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));
@@ -120,7 +118,7 @@ impl Quarantine {
         ring.inherited = ring.len;
     }
 
-    /// The ring's address and bytes, in the copy of a process.
+    /// In the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())

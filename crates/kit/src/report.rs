@@ -46,7 +46,6 @@ pub enum Mistake {
 }
 
 pub(crate) struct Reports {
-    /// Reported times are relative to it.
     began_ns: AtomicU64,
     speaks: AtomicBool,
 }
@@ -98,7 +97,6 @@ fn place(line: Line, offset: isize, size: usize) -> Line {
     }
 }
 
-/// `owner` adds another owner's name.
 fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Target) -> Line) -> Line {
     match mistake {
         Mistake::Written { offset, found_by, .. } => {
@@ -259,7 +257,6 @@ impl<P: Process> Kit<P> {
         last_line_at(frames)
     }
 
-    /// The process then ends by its signal.
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
         self.print(finding);
         print_here(frames);
@@ -276,7 +273,6 @@ impl<P: Process> Kit<P> {
         print_here(frames);
     }
 
-    /// The last buffer at a freed address.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
         self.logged_at(address, false)
     }
@@ -290,7 +286,7 @@ impl<P: Process> Kit<P> {
             let holds = (t.address..=last).contains(&address);
             match (t.action, given) {
                 (Action::Free, None) if holds => given = Some((t.address, event)),
-                // The newest counts: live, or another buffer has its place.
+                // The newest counts.
                 (Action::Alloc, None) if holds => return false,
                 (Action::Alloc, Some((start, given))) if t.address == start => {
                     found = Some(Buffer {
@@ -315,7 +311,6 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// From the log: the record is gone, or another has its memory.
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
@@ -326,7 +321,6 @@ impl<P: Process> Kit<P> {
         buffer.map(|buffer| Finding { mistake: Mistake::DoubleFree, buffer })
     }
 
-    /// The heap refuses the address, which is in no buffer.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -357,7 +351,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// `held` bytes in `buffers` more hang on it, `same` leaked from its place.
+    /// `held` bytes in `buffers` hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -376,7 +370,6 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Live objects keep a cache from being destroyed: `count`, and `some` one by one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);

@@ -45,7 +45,6 @@ const LOG_ENTRIES: u32 = 1 << 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong<'a> {
-    /// Empty: the whole value.
     pub part: &'a [u8],
     pub why: &'static str,
 }
@@ -57,9 +56,8 @@ impl From<&'static str> for Wrong<'_> {
 }
 
 pub(crate) struct Setting {
-    /// By class; 0: objects above all classes.
+    /// 0: objects above all classes.
     checks: [AtomicU16; CLASSES + 1],
-    /// Of all classes or caches, now or before.
     ever: AtomicU16,
     caches: AtomicU16,
     /// Objects were freed by size alone: those in thread caches cannot be checked.
@@ -68,7 +66,7 @@ pub(crate) struct Setting {
     /// Exclusive-or the default.
     log_entries: AtomicU32,
     text: Mutex<([u8; TEXT_MAX], usize)>,
-    /// Targets for which a cache was made. The text's lock guards it.
+    /// The text's lock guards it.
     met: AtomicU64,
     log: UnsafeCell<MaybeUninit<Log>>,
 }
@@ -180,7 +178,6 @@ impl Setting {
         }
     }
 
-    /// Refuses checks that this program cannot have.
     fn wanted<'a>(&self, value: &'a [u8]) -> Result<Wanted, Wrong<'a>> {
         let wanted = Wanted::of(value)?;
         if self.trusts.load(Relaxed) && wanted.checks != 0 {
@@ -191,7 +188,6 @@ impl Setting {
         Ok(wanted)
     }
 
-    /// Returns whether it turns any check on.
     pub(crate) fn check<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.wanted(value).map(|wanted| wanted.checks != 0)
     }
@@ -268,7 +264,6 @@ impl<P: Process> Kit<P> {
         self.setting.checks_of_cache(name)
     }
 
-    /// `class` 0: large objects.
     #[inline]
     pub fn checks_of_class(&self, class: usize) -> u16 {
         self.setting.checks_of_class(class)
@@ -285,13 +280,11 @@ impl<P: Process> Kit<P> {
         self.setting.trust();
     }
 
-    /// Returns whether a value of `debug` turns a check on.
     pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.setting.check(value)
     }
 
-    /// `None`: a wrong value of `debug`; else whether anything changed. `on_hugepages`: they may be
-    /// requested. `on_fault` gets each later fault.
+    /// `None`: a wrong value; else whether anything changed. `on_fault` gets each later fault.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
         self.table.set_huge(on_hugepages);
@@ -335,7 +328,6 @@ impl<P: Process> Kit<P> {
         self.quarantine.limit()
     }
 
-    /// `on_fault` gets each fault.
     pub fn turn_on(&self, on_fault: fn(&Fault)) {
         // Once: redzones keep their bytes.
         let _ = self.secret.compare_exchange(0, process::random_seed() | 1, Relaxed, Relaxed);
@@ -362,7 +354,6 @@ fn checks_in(value: &[u8]) -> Result<u16, Wrong<'_>> {
     })
 }
 
-/// As it stands behind a comma.
 pub fn is_check(word: &[u8]) -> bool {
     let word = word.split(|b| *b == b':').next().unwrap_or_default();
     NAMES.iter().any(|(name, _)| *name == word)
@@ -418,7 +409,6 @@ fn before_targets(value: &[u8]) -> &[u8] {
     value.split(|b| *b == b':').next().unwrap_or_default()
 }
 
-/// `None`: a large object.
 pub(crate) fn class_bytes(size: usize) -> Option<usize> {
     (size <= MAX_CLASSED).then(|| size_of_class(class_of(size)))
 }

@@ -19,7 +19,6 @@ impl<P: Process> Kit<P> {
     ];
 }
 
-/// Bytes, and what some bytes mean.
 pub const SHAPE: [(&str, usize); 30] = [
     table::SHAPE[0],
     table::SHAPE[1],

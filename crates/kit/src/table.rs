@@ -1,8 +1,8 @@
 //! The records of buffers, by address.
 //!
-//! Sixteen parts, each an open-addressing table that doubles when two thirds full. A removal moves
-//! later entries up. A lookup misses cache and TLB, a quarter of a microsecond: so parts lie on
-//! hugepages from 2 MiB on, and callers prefetch ([`Table::prefetch`]).
+//! Sixteen parts, each an open-addressing table. A lookup misses cache and TLB, a quarter of a
+//! microsecond: so parts lie on hugepages from 2 MiB on, and callers prefetch
+//! ([`Table::prefetch`]).
 //!
 //! **Unsafe.** Keeps entries in mappings; zeros are free places.
 
@@ -16,7 +16,6 @@ use craton_os::{Mutex, Rank, mapping};
 #[repr(C)]
 pub struct Buffer {
     pub address: usize,
-    /// As requested.
     pub size: usize,
     /// Where the heap's object, or the pages, begin.
     pub(crate) under: usize,
@@ -24,7 +23,7 @@ pub struct Buffer {
     pub(crate) state: State,
     pub(crate) kind: Kind,
     pub(crate) align: u8,
-    /// The [`crate::family`]; 0: not checked.
+    /// 0: not checked.
     pub(crate) family: u8,
     /// The [`super::Target`]'s number.
     pub(crate) target: u16,
@@ -38,9 +37,7 @@ const _: () = assert!(size_of::<Buffer>() == 64);
 #[repr(C)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// 0: no stack.
     pub(crate) stack: u32,
-    /// 0: not recorded.
     pub(crate) thread: u32,
 }
 
@@ -83,9 +80,8 @@ unsafe impl Send for Part {}
 
 pub(crate) struct Table {
     parts: [Mutex<Part>; PARTS],
-    /// Each part's entries, and the last one's number, for [`Table::prefetch`].
+    /// Each part's entries, and the last one's number.
     hints: [[AtomicUsize; 2]; PARTS],
-    /// Large parts may be on hugepages.
     huge: AtomicBool,
 }
 
@@ -131,7 +127,7 @@ impl Part {
         self.at.wrapping_add(i)
     }
 
-    /// The address's place, or the empty place where it belongs.
+    /// Or the empty place where it belongs.
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
@@ -237,8 +233,7 @@ impl Table {
         true
     }
 
-    /// `visit` may change or remove the record under its lock, but takes no memory and no other
-    /// lock. `None`: no record.
+    /// `visit` may change or remove the record, but takes no memory and no other lock.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
@@ -257,7 +252,7 @@ impl Table {
         Some(result)
     }
 
-    /// Fetches an address's record, and the memory there.
+    /// The address's record, and the memory there.
     pub(crate) fn prefetch(&self, address: usize) {
         // Without the lock: an address of the old table does no harm.
         let hint = &self.hints[part_of(address)];
@@ -270,7 +265,6 @@ impl Table {
         self.with(address, |buffer| (*buffer, Then::Keep))
     }
 
-    /// Each part under its lock.
     pub(crate) fn each(&self, mut visit: impl FnMut(&Buffer)) {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
@@ -285,7 +279,6 @@ impl Table {
         found
     }
 
-    /// In a forked copy, without locks.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
             // SAFETY: the copy's one thread holds no lock through a guard.
@@ -293,7 +286,7 @@ impl Table {
         }
     }
 
-    /// Address and length of each part's entries, in a forked copy.
+    /// In a forked copy.
     pub(crate) fn ranges(&self, each: &mut impl FnMut(usize, usize)) {
         for part in &self.parts {
             // SAFETY: as in `each_in_copy`.
@@ -314,7 +307,6 @@ impl Table {
     }
 }
 
-/// Any address will do.
 #[inline(always)]
 fn fetch(address: usize) {
     #[cfg(target_arch = "x86_64")]

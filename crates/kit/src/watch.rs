@@ -2,8 +2,8 @@
 //!
 //! Short reads past a buffer's end (by its alignment) and before its start meet no guard page. So
 //! the processor's four watchpoints watch the bytes directly behind and the 8 bytes before the
-//! newest buffers. Accesses by the C library, the system, and vector instructions, which correct
-//! programs use past a text's end, are not reported.
+//! newest buffers. The C library, the system, and vector instructions are not reported: correct
+//! programs use them past a text's end.
 //!
 //! **Cost.** Two system calls an allocation, 5 µs, one each [`PACE_NS`] and [`BURST`] at once.
 
@@ -26,18 +26,16 @@ pub(crate) struct Watches {
     /// A thread moves watchpoints; others leave their buffers out.
     busy: AtomicBool,
     turn: AtomicUsize,
-    /// When all of [`BURST`] can be watched again.
     full_at_ns: AtomicU64,
     points: [Watch; MOST],
-    /// Of each watchpoint, or 0, and its first watched byte; inverted, since a search for leaks
-    /// would take them for pointers.
+    /// Inverted, since a search for leaks would take them for pointers.
     buffers: [AtomicUsize; MOST],
     watched: [AtomicUsize; MOST],
     /// Code of the C library and this one.
     quiet: [[AtomicUsize; 2]; 2],
 }
 
-/// Places before and behind that no closed page covers. The open page ends at `open_to`.
+/// The bytes beside the buffer that no closed page covers. The open page ends at `open_to`.
 fn beside(buffer: &Buffer, open_to: usize) -> [Option<(usize, usize)>; 2] {
     let end = buffer.address + buffer.size;
     let slack = open_to.saturating_sub(end);
