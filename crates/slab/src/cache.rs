@@ -1,6 +1,6 @@
 //! A cache of equal objects (Bonwick94 §3.2).
 //!
-//! Freeing costs 8 instructions behind others of the same slab, about 40 for a run of one slab.
+//! Freeing costs 8 instructions behind others of the slab, about 40 alone.
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
 use crate::chain::{self, Chain, Marks};
@@ -42,7 +42,6 @@ impl SlabCache {
         Self::keeping(geometry, 0)
     }
 
-    /// Keeps up to `most` complete slabs.
     pub const fn keeping(geometry: Geometry, most: u16) -> Self {
         Self { geometry, slabs: Slabs::new(geometry.capacity, most) }
     }
@@ -59,12 +58,11 @@ impl SlabCache {
         self.slabs.kept.count()
     }
 
-    /// Walks the slabs with room and an object in use.
+    /// Walks the slabs with room.
     pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
 
-    /// For complete slabs.
     pub fn let_keep(&mut self, more: bool) {
         self.slabs.kept.set_closed(!more);
     }
@@ -138,7 +136,7 @@ impl SlabCache {
         Ok(())
     }
 
-    /// Stops with an error at a place that was never an object or bears no mark.
+    /// Error: a place that was never an object or bears no mark.
     /// # Safety
     /// As [`SlabCache::alloc`]; the objects came from this cache and are given up.
     pub unsafe fn free(
@@ -160,9 +158,10 @@ impl SlabCache {
         Ok(())
     }
 
-    /// Frees the first `n` objects of a list; those whose slabs `is_ours` rejects become strays.
+    /// Objects whose slabs `is_ours` rejects become strays.
     /// # Safety
-    /// As [`SlabCache::free`], except for strays; the list may end earlier, at [`crate::end`].
+    /// As [`SlabCache::free`], except for strays; `first` begins a list, which may end before `n`,
+    /// at [`crate::end`].
     #[allow(clippy::too_many_arguments)] // What all calls of a cache take.
     pub unsafe fn free_first(
         &mut self,
@@ -254,7 +253,7 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// A double free of an object with an overwritten mark counts for a live one, the error. Wipes
+    /// Error: a live object. A double free of one with an overwritten mark counted for it. Wipes
     /// the marks, which later uses of the memory cannot read.
     #[inline(never)]
     fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
@@ -295,7 +294,6 @@ impl SlabCache {
     pub(crate) fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
-            // See `donate`.
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();

@@ -1,7 +1,6 @@
 //! A list of free objects, linked through their first words.
 //!
-//! The last link leads to [`end`], whose second word is no mark, so that checks of marks need no
-//! test for an empty list.
+//! The second word of [`end`] is no mark: checks of marks need no test for an empty list.
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
@@ -13,14 +12,13 @@ struct End([usize; 2]);
 
 static END: End = End([0, NO_MARK]);
 
-/// Ends every list; never written.
 #[inline(always)]
 pub const fn end() -> *mut u8 {
     (&raw const END).cast_mut().cast()
 }
 
-/// Marks of free objects: each lies on its slab, or is on its way to a caller. `put` moves it to
-/// its slab, `take` from there, `leave` wipes a complete slab's mark; `false`: it was not there.
+/// Each free object lies on its slab, or is on its way to a caller. `put` moves its mark to the
+/// slab, `take` from there, `leave` wipes it; `false`: it was not there.
 pub trait Marks {
     fn set(&self, object: *mut u8);
     fn set_on_slab(&self, object: *mut u8);
@@ -28,11 +26,10 @@ pub trait Marks {
     fn put(&self, object: *mut u8) -> bool;
     fn take(&self, object: *mut u8) -> bool;
     fn leave(&self, object: *mut u8) -> bool;
-    /// The object's place is gone.
     fn wipe(&self, _object: *mut u8) {}
-    /// Places from `first` to `last` changed, to `places` cut ones.
+    /// Places from `first` to `last` changed.
     fn set_cut(&self, _first: *mut u8, _last: *mut u8, _places: u16) {}
-    /// Whether the address lies in pages of slabs, and so can be read.
+    /// Whether the address can be read: it lies in pages of slabs.
     fn is_here(&self, _at: *mut u8) -> bool {
         true
     }
@@ -109,7 +106,7 @@ impl Chain {
         self.head
     }
 
-    /// Returns the head ([`end`] when empty) and the length.
+    /// The head is [`end`] when empty.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
     }

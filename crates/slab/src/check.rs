@@ -13,7 +13,7 @@ use craton_base::PageId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
     pub invariant: &'static str,
-    /// Its start (of a class, from the region's); 0: no one slab.
+    /// From the region's start for a class; 0: no one slab.
     pub slab: usize,
 }
 

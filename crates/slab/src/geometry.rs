@@ -7,9 +7,8 @@ const WASTE_PART: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
-    /// A multiple of 16.
     pub object: u32,
-    /// Several objects align their slab to the next power of two.
+    /// Several objects align it to the next power of two.
     pub pages: Pages,
     pub capacity: u16,
 }
@@ -36,7 +35,6 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// Of a slab's first page.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }

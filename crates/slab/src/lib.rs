@@ -2,9 +2,9 @@
 //!
 //! A [`SlabCache`] serves a size class of malloc, an [`object::ObjectSlabs`] objects that programs
 //! describe and that stay constructed.
-//! **From.** Bonwick94. We differ: the fullest partial slabs serve first (TEMERAIRE §3); records
-//! lie apart, so that power-of-two objects waste no slab; a slab may change its class while objects
-//! live on it (`morph`, NVAlloc §5.2).
+//! **From.** Bonwick94. The fullest partial slabs serve first (TEMERAIRE §3); records lie apart, so
+//! that power-of-two objects waste no slab; a slab may change its class while objects live on it
+//! (`morph`, NVAlloc §5.2).
 //!
 //! **Invariants** (walked by `check`; O1 to O5 of [`object`]):
 //! - *S1* used + free-list length = carved ≤ capacity, for each slab of a class;

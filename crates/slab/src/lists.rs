@@ -40,7 +40,6 @@ impl<S: Copy + PartialEq> List<S> {
         self.0 = Some(slab);
     }
 
-    /// Returns whether the list is now empty.
     #[inline]
     pub(crate) fn unlink(&mut self, slab: S, links: &impl Links<Slab = S>) -> bool {
         let (next, prev) = (links.next(slab), links.prev(slab));
@@ -128,7 +127,6 @@ impl<S: Copy + PartialEq> Lists<S> {
         }
     }
 
-    /// For the fullest list's first, which may leave the lists.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
         let next = links.next(slab);

@@ -30,16 +30,13 @@ pub struct Morph {
     live: Bits,
     /// In a free entry, the next free one.
     slab: AtomicU32,
-    /// New size; 0 in a free entry.
     new: AtomicU32,
-    /// Old size; 0: the page was free.
+    /// 0: the page was free.
     old: AtomicU32,
-    /// First page of the old slab.
     origin: AtomicU32,
-    /// In a slab's first page, as `count` and `off_grid`: bytes of an object of the slab before.
+    /// Bytes of an object of the slab before. As `count` and `off_grid`, in a slab's first page.
     head: AtomicU32,
     places: AtomicU16,
-    /// Old objects out, with the head.
     count: AtomicU16,
     off_grid: AtomicU16,
     from: AtomicU8,
@@ -190,7 +187,6 @@ impl<R: Records> Mixed<'_, R> {
         bytes < self.bytes && bytes.is_multiple_of(UNIT) && self.has(Of::Live, bytes / UNIT)
     }
 
-    /// Returns the end of the old object if it was live.
     pub(crate) fn clear(&self, bytes: u32) -> Option<u32> {
         self.is_live(bytes).then(|| {
             self.flip_live(bytes, -1);
@@ -237,7 +233,6 @@ impl<R: Records> Mixed<'_, R> {
         self.last_before(Of::Starts, bytes + 1).filter(|start| bytes - start < self.new)
     }
 
-    /// Around the empty `from..to`.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
         let before = self.last_before(Of::Starts, from).map_or(0, |start| start + self.new);
         let old_before = self.last_before(Of::Live, from).map_or(0, |start| self.old_end(start));
@@ -258,7 +253,6 @@ impl<R: Records> Mixed<'_, R> {
         }
     }
 
-    /// Returns the number of new places.
     pub(crate) fn cut_gaps(&self) -> usize {
         let (mut from, mut cut) = (self.head().min(self.bytes), 0);
         loop {
@@ -283,7 +277,6 @@ impl<R: Records> Mixed<'_, R> {
         change(&self.head.off_grid, -i16::from(!self.is_on_grid(bytes)));
     }
 
-    /// No old object lives.
     pub(crate) fn cut_grid(&self, from: u32, to: u32, mut each: impl FnMut(u32)) {
         let grid = from / self.new * self.new;
         let mut end = self.last_before(Of::Starts, grid).map_or(0, |start| start + self.new);
@@ -304,7 +297,7 @@ impl<R: Records> Mixed<'_, R> {
         self.bytes / self.new * self.new
     }
 
-    /// The old object across the slab's start: name, size, bytes before.
+    /// Name, size, and bytes before the slab of the old object across its start.
     pub(crate) fn across(&self) -> Option<(u8, u32, u32)> {
         let mut before = 0;
         for page in (0..self.first.0).rev() {
@@ -375,7 +368,7 @@ pub struct Morphs {
     entries: Table<Morph>,
     /// Ever used; the first never is.
     begun: u32,
-    /// A freed entry, or 0.
+    /// 0: no freed entry.
     free: u32,
     used: u32,
     slabs: u32,
@@ -387,7 +380,6 @@ impl Morphs {
 
     pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
-    /// One entry stays empty.
     pub fn new(entries: Table<Morph>) -> Self {
         Self { entries, begun: 1, free: 0, used: 0, slabs: 0, old_bytes: 0 }
     }
@@ -400,7 +392,6 @@ impl Morphs {
         self.slabs
     }
 
-    /// Of live old objects.
     pub fn old_bytes(&self) -> u64 {
         self.old_bytes
     }
@@ -437,7 +428,6 @@ impl Morphs {
         records.of(page).set_morph(at, new);
     }
 
-    /// Without live old objects.
     pub(crate) fn remove(&mut self, range: PageRange, records: &impl Records) {
         for page in range.first.0..range.first.0 + range.len.0 {
             let record = records.of(PageId(page));
@@ -464,7 +454,7 @@ impl Morphs {
         Mixed { entries: &self.entries, records, head, first, new, bytes }
     }
 
-    /// Of new objects; `None`: not a slab of two sizes.
+    /// The new objects' class; `None`: not a slab of two sizes.
     pub fn class_of(&self, record: &SlabRecord) -> Option<u8> {
         self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
@@ -474,7 +464,7 @@ impl Morphs {
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// `offset`: from the region's start. `None`: not a slab of two sizes.
+    /// `offset`: from the region's start.
     pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
         let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))

@@ -1,8 +1,7 @@
 //! Caches of equal objects that programs describe.
 //!
 //! An [`ObjectSlabs`] cuts a [`PageSupplier`]'s pages into an [`ObjectLayout`]'s objects, which
-//! stay constructed while free. A [`Depot`] of magazines lies between it and the CPUs. The front
-//! end constructs, destroys and locks.
+//! stay constructed while free. A [`Depot`] of magazines lies between it and the CPUs.
 //! **From.** Bonwick94; Bonwick & Adams, "Magazines and Vmem", USENIX ATC 2001. We validate each
 //! free (§6.2: only large objects, or when debugging), construct objects on first use, and free
 //! complete slabs by an interval's least number, not after 15 s each (§3.4).
@@ -41,7 +40,6 @@
 //! - *O4* each slab with its record apart has one;
 //! - *O5* full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
-//! **Threads.** Under the caller's lock. A refused request changes nothing.
 
 mod cache;
 mod check;

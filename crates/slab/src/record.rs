@@ -169,8 +169,8 @@ impl SlabRecord {
         object < (UNIT as u32) << SIZE_BITS
     }
 
-    /// Two sizes; the new one differs from `object`. One load: right without the owner's lock while
-    /// the slab settles.
+    /// Whether there are two sizes, and the new one differs from `object`: one load, right without
+    /// the owner's lock while the slab settles.
     #[inline]
     pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -243,7 +243,7 @@ impl SlabRecord {
     }
 
     /// Returns the number popped; the caller updates `used`. Error: an object that is not free on
-    /// the slab, or leads to no such object; those before are marked as on their way.
+    /// the slab, or leads to no such object.
     /// # Safety
     /// The slab begins at `start`, with its free objects in `bytes`; record and free objects are
     /// the caller's.
@@ -271,7 +271,6 @@ impl SlabRecord {
             // SAFETY: a free object of the slab.
             at = unsafe { chain::next(at) };
         }
-        // The next call begins at `at`.
         let is_last = n == self.free_objects().into();
         if !(if is_last { at == chain::end() } else { is_here(at) }) {
             return Err(last);

@@ -15,7 +15,7 @@ pub const MAX_TABLED: usize = 8 << 10;
 const MAX_MULTIPLE: usize = 256;
 const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
 
-/// Pages of a slab and its objects.
+/// Pages and objects.
 #[rustfmt::skip]
 const SPANS: [(u32, u16); 38] = [
     // To 16 KiB: parts of 64 and 128 KiB, but for 32 ÷ 3 and 56 ÷ 4.
@@ -30,11 +30,11 @@ const SPANS: [(u32, u16); 38] = [
 ];
 
 pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
-/// Marks a large object's first page.
+/// A large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;
-/// Marks a slab of two classes.
+/// A slab of two classes.
 pub const MORPHED: u8 = CLASSES as u8 + 2;
-/// Marks pages of a separate heap; the slab's record names it.
+/// A separate heap; the slab's record names it.
 pub const OWNED: u8 = CLASSES as u8 + 3;
 pub const MARKS: usize = CLASSES + 4;
 pub const MAX_CLASSED: usize = 256 << 10;
@@ -88,7 +88,7 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = by_units();
 
 const GRAIN: usize = 512;
 
-/// The class of each grain's smallest size; the largest is in this class or the next.
+/// For each grain's smallest size; the largest is in this class or the next.
 static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     let mut table = [0; MAX_CLASSED / GRAIN];
     let mut i = MAX_TABLED / GRAIN;
@@ -105,7 +105,7 @@ const MAX_OWN: usize = 64;
 /// The most classes between a size and its double.
 pub const MOST_LENDERS: usize = 16;
 
-/// The largest class that may lend objects to `class`: at most twice its size.
+/// At most twice its size.
 pub const fn largest_lender(class: usize) -> usize {
     let mut lender = class;
     while lender < CLASSES && size_of_class(class) > MAX_OWN && size_of_class(lender + 1) <= 2 * size_of_class(class) {

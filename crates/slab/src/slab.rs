@@ -16,12 +16,11 @@ pub struct SlabStats {
     pub slabs: u32,
     pub slabs_made: u32,
     pub objects_out: u64,
-    /// Of classes.
     pub refills: u64,
     pub objects_refilled: u64,
-    /// From other sizes, with live objects.
+    /// From other sizes.
     pub morphed: u32,
-    /// Of the morphed, now ordinary.
+    /// Morphed and now ordinary.
     pub settled: u32,
 }
 
@@ -51,7 +50,7 @@ pub(crate) struct Slabs<S> {
 }
 
 impl<S: Copy + PartialEq> Slabs<S> {
-    /// `most`: complete slabs to keep. Zeros for two zeros.
+    /// Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }

@@ -1,7 +1,7 @@
 //! Moves slabs from caches to another one while objects live on them (NVAlloc §5.2).
 //!
-//! [`donate`] divides slabs with few live objects, and free pages, into slabs of another size.
-//! [`SlabCache::free_mixed`] then frees objects one by one until the slab is ordinary (S6).
+//! [`donate`] makes slabs of another size; [`SlabCache::free_mixed`] then frees objects one by one
+//! until the slab is ordinary (S6).
 //! **Unsafe.** Turns places on a slab into objects, and follows links of free ones.
 
 use crate::cache::SlabCache;
@@ -13,7 +13,7 @@ use crate::record::{Records, SlabId, SlabRecord};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 const MOST_LIVE: u32 = 90;
-/// The most adjacent objects that must be free together.
+/// Adjacent objects that must be free together.
 const PROMISED: u32 = 12;
 const POINT: u32 = 16;
 /// Percent of the new places that must open at once.
@@ -28,12 +28,10 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub range: PageRange,
-    /// `None`: free pages.
     pub donor: Option<u8>,
     pub from: u8,
 }
 
-/// Locks a range's caches.
 pub trait Donors {
     fn cache(&mut self, donor: u8) -> &mut SlabCache;
 }
@@ -41,9 +39,7 @@ pub trait Donors {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     Morphed,
-    /// Only objects of the new size are left.
     Ordinary(PageRange),
-    /// With its last object.
     Gone,
 }
 
@@ -78,8 +74,7 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether the number of live objects promises a gap for the new size; for longer ones the
-    /// neighbours decide.
+    /// Whether to expect a gap for the new size. For longer objects the neighbours decide.
     fn promises(&self, record: &SlabRecord, Wish { geometry: new, .. }: Wish) -> bool {
         if new.object as usize > self.geometry.pages.bytes().0 {
             return true;
@@ -197,7 +192,6 @@ impl SlabCache {
         self.slabs.stats.objects_out -= u64::from(record.used());
     }
 
-    /// Beside the slab that the source returned.
     pub fn adopt(&mut self, first: PageId, records: &impl Records) {
         self.begin_slab(first, records);
     }

@@ -14,7 +14,6 @@ use core::ptr::NonNull;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     Constructed(*mut u8),
-    /// The caller constructs it.
     Raw(*mut u8),
 }
 
@@ -97,7 +96,7 @@ impl ObjectSlabs {
         &self.layout
     }
 
-    /// Whether later slabs get different colours (§4.3).
+    /// Later slabs get different colours (§4.3).
     pub fn set_colouring(&mut self, on: bool) {
         self.colours.set(on);
     }
@@ -212,12 +211,11 @@ impl ObjectSlabs {
         u64::from(self.slabs.stats.slabs) * u64::from(self.layout.capacity)
     }
 
-    /// Slabs without live objects.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Walks the slabs with room and a live object.
+    /// Walks the slabs with room.
     pub fn partial(&self) -> u32 {
         self.slabs.partial(&InRecords)
     }
@@ -228,7 +226,6 @@ impl ObjectSlabs {
     }
 }
 
-/// Of separate records, by page size.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;

@@ -9,7 +9,7 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use crate::check::Broken;
 
-/// In an interval; then magazines grow.
+/// Magazines grow then.
 const CONTENDED: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,7 +80,7 @@ impl Depot {
         self.objects
     }
 
-    /// The caller returns an empty one by [`Depot::put_empty`].
+    /// Return an empty one by [`Depot::put_empty`].
     pub fn get_full(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop()?;
         self.objects -= magazine.len() as u64;
@@ -129,7 +129,7 @@ impl Depot {
         }
     }
 
-    /// Returns how many were stored: not all if the supplier refused.
+    /// Returns how many the supplier made room for.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -145,7 +145,7 @@ impl Depot {
         stored
     }
 
-    /// Fetches the rounds stored last, in order; returns how many.
+    /// The rounds stored last, in order; returns how many.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -217,7 +217,7 @@ impl Depot {
         unsafe { self.discard(magazine, supplier) };
     }
 
-    /// Frees idle magazines, or `all`; returns bytes.
+    /// Idle ones, or `all`; returns bytes.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> usize {

@@ -1,18 +1,15 @@
 //! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! Small objects have one page with the record at the end. Large ones have as many pages as keep
-//! the waste low; the record lies apart unless the tail has room. Short pages suit small caches,
-//! which have one unfinished slab.
+//! The record lies in the tail where there is room. Short pages suit small caches, which have one
+//! unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;
 
-/// Without its bits.
 pub(super) const RECORD_BYTES: usize = 40;
 const WORD: usize = 8;
 /// Up to this part of a page objects are small.
 const SMALL_PART: usize = 16;
-/// Good waste, of a slab.
 const GOOD_PART: usize = 16;
 /// Slabs of as many objects waste less than 1/8.
 const ENOUGH: usize = 16;
@@ -56,7 +53,6 @@ pub struct ObjectLayout {
     pub(super) size: u32,
     pub(super) stride: u32,
     pub(super) capacity: u32,
-    /// Words of bits for each state.
     pub(super) words: u32,
     /// From the slab's start; 0: it lies apart.
     pub(super) record_at: u32,
@@ -64,7 +60,6 @@ pub struct ObjectLayout {
     pub(super) colours: u32,
     pub(super) align: u32,
     pub(super) constructed: bool,
-    /// log2 of the slab's size, rounded up.
     pub(super) grain_shift: u32,
     pub(super) page_bytes: u32,
     pub(super) slab_bytes: usize,
@@ -83,7 +78,6 @@ impl ObjectLayout {
     pub const MIN_PAGE: usize = 1 << 10;
     pub const MAX_PAGE: usize = PAGE_SIZE;
 
-    /// All zeros.
     pub const UNSET: Self = Self {
         size: 0,
         stride: 0,
@@ -132,7 +126,6 @@ impl ObjectLayout {
         loop {
             let (inside, apart) = (of.in_slab(pages, page), of.apart(pages, page));
             let here = if inside.capacity == apart.capacity { inside } else { apart };
-            // Compares wasted shares by cross-multiplication.
             if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
                 best = here;
             }
@@ -202,7 +195,6 @@ impl ObjectLayout {
         self.record_at == 0
     }
 
-    /// Different offsets of a slab's first object.
     pub const fn colours(&self) -> u32 {
         self.colours
     }
@@ -215,7 +207,6 @@ impl ObjectLayout {
         self.slab_bytes
     }
 
-    /// Bytes of a slab in no object.
     pub const fn waste(&self) -> usize {
         self.slab_bytes - self.extent
     }
@@ -224,7 +215,6 @@ impl ObjectLayout {
         if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
-    /// `offset`: below the extent.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize

@@ -112,7 +112,6 @@ impl Magazine {
         Some(object)
     }
 
-    /// For an empty magazine, with room.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
         // SAFETY: there is room.

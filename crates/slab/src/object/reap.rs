@@ -36,7 +36,7 @@ impl ObjectSlabs {
         self.slabs.kept.idle()
     }
 
-    /// Destroy its objects without the lock, then [`ObjectSlabs::release`] it.
+    /// Destroy its objects without the lock; then [`ObjectSlabs::release`] it.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -45,7 +45,7 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Also frees other unneeded memory; returns bytes.
+    /// Returns bytes, also of other unneeded memory.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
@@ -63,7 +63,7 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Frees complete slabs beyond `keep`; returns bytes.
+    /// Leaves `keep` complete slabs; returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; `destroy` does not use the cache.
     pub unsafe fn reap(

@@ -1,7 +1,7 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, with bits instead of links: a free object keeps its whole state, a
-//! double free is detected, live objects can be listed, and a write after free damages no metadata.
+//! Bonwick94 §3.2.1 has links instead: bits keep a free object's whole state, detect double frees
+//! and list live objects, and no write after free damages them.
 //! ```text
 //! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · hint (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
@@ -25,7 +25,7 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// Its owner, a locked cache, may use record and free objects.
+/// A locked cache may use record and free objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
@@ -150,7 +150,7 @@ impl Slab {
         if i * layout.stride as usize == offset { Ok(i) } else { Err(Wrong::Inside(i)) }
     }
 
-    /// Returns the first free object, which exists, and whether it is constructed.
+    /// An object must be free. Also returns whether it is constructed.
     /// # Safety
     /// The slab and its record are the caller's, of this layout.
     #[inline(always)]
@@ -194,7 +194,7 @@ impl Slab {
         true
     }
 
-    /// Visits objects that are out, or that are free and constructed.
+    /// Visits objects out, or free and constructed.
     /// # Safety
     /// As [`Slab::alloc`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
@@ -227,7 +227,6 @@ impl Slab {
     }
 }
 
-/// `None`: it lies apart.
 pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonNull<Record>> {
     match layout.record_at {
         0 => None,

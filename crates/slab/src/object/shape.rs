@@ -30,6 +30,5 @@ impl ObjectSlabs {
 }
 
 impl Depot {
-    /// Of the count of free objects.
     pub const OBJECTS: usize = offset_of!(Self, objects);
 }

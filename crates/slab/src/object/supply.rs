@@ -8,8 +8,8 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 /// The memory of [`PageSupplier::get`] is readable, writable, and exclusive until
 /// [`PageSupplier::put`].
 pub unsafe trait PageSupplier {
-    /// Returns contiguous pages: a multiple of the layout's page (8 KiB for magazines), at a
-    /// multiple of `align`, a power of two of such pages. `None`: refused, unchanged.
+    /// Returns contiguous pages at a multiple of `align`: both are multiples of the layout's page
+    /// (8 KiB for magazines).
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// # Safety
@@ -17,7 +17,7 @@ pub unsafe trait PageSupplier {
     unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
-/// Pages of 8 KiB from a page heap.
+/// From a page heap.
 #[derive(Debug)]
 pub struct SpanPages<'a, S> {
     source: &'a mut S,
@@ -27,8 +27,8 @@ pub struct SpanPages<'a, S> {
 
 impl<'a, S: SpanSource> SpanPages<'a, S> {
     /// # Safety
-    /// `base` is the address of the source's page 0, a multiple of the largest `align` requested;
-    /// its spans are readable and writable there.
+    /// `base` is the address of page 0, a multiple of the largest `align` requested; spans are
+    /// readable and writable there.
     pub unsafe fn new(source: &'a mut S, base: *mut u8, density: Density) -> Self {
         Self { source, base, density }
     }
@@ -64,7 +64,7 @@ const FRAME_SHIFT: u32 = 12;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
     /// # Safety
-    /// As [`SpanPages::new`], for the source's frames of 4 KiB.
+    /// As [`SpanPages::new`], for frames of 4 KiB.
     pub unsafe fn new(source: &'a F, base: *mut u8) -> Self {
         Self { source, base }
     }
@@ -78,7 +78,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // Sources serve powers of two. The excess is freed in such blocks, smallest first.
+        // The excess of a power of two is freed in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -96,7 +96,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// A fixed buffer. The caller's bits mark the used pages, so that none is touched.
+/// A fixed buffer, whose used pages the caller's bits mark.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
@@ -111,7 +111,7 @@ pub struct BufferPages<'a> {
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// Divides the buffer into whole pages, as far as `map`, which is cleared, has bits.
+    /// Uses whole pages, as far as `map`, which is cleared, has bits.
     /// # Safety
     /// The buffer is readable, writable and the supplier's while it or a page of it lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {

@@ -2,7 +2,7 @@
 //! §3.2.3: a hash table from buffers).
 //!
 //! A slab lies on one or two grains of 2^k bytes. An entry is the record's address; the lowest bit
-//! marks the second grain. Linear probing; removal closes the gap. The first 32 places are inline.
+//! marks the second grain. The first 32 places are inline.
 //! **Unsafe.** Follows entries to records; stores entries in the supplier's pages.
 
 use super::layout::ObjectLayout;
@@ -82,7 +82,6 @@ impl SlabTable {
         }
     }
 
-    /// Returns the first and, if another, the last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
         let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
@@ -97,7 +96,6 @@ impl SlabTable {
         count * 4 <= places * 3 || self.resize(layout, more, supplier) || count * 8 <= places * 7
     }
 
-    /// Frees all pages of an empty table.
     pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
         if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
             return;

@@ -1,5 +1,4 @@
-//! Slabs of one page for a cache's records and magazines. Only the cache frees them, so no table is
-//! needed.
+//! Slabs of one page for records and magazines. Only the cache frees them, so no table is needed.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -8,7 +7,6 @@ use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
 use crate::lists::List;
 
-/// Has one layout, an argument each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
     partial: List<Slab>,

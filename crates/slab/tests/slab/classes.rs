@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Returns how many new, aligned objects of the region there are.
+    /// Returns how many there are.
     pub fn alloc(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source are this cache's.
         let mut chain =
