@@ -59,7 +59,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Returns how many of the first share a row and need no special care.
+    /// Returns how many of the first share a row.
     fn put_run(&self, frames: &[usize]) -> usize {
         let first = frames[0];
         if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
@@ -84,8 +84,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocates any range, for frames in use before the zone. [`Error::InUse`] names a part; then
-    /// nothing has changed.
+    /// For frames in use before the zone. [`Error::InUse`] names a part; then nothing has changed.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;

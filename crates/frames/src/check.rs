@@ -9,7 +9,6 @@ use crate::zone::Zone;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
     pub invariant: &'static str,
-    /// The huge frame, tree or frame.
     pub at: usize,
 }
 

@@ -44,7 +44,6 @@ impl Child {
         self.0 & Self::PENDING != 0
     }
 
-    /// A free needs only the bits.
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & !(FREE | IGNORED) == 0
     }
@@ -79,7 +78,6 @@ impl Child {
 
     #[inline(always)]
     pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
-        // How many of four bits are not set, a digit for each value.
         let free = (0x0112_1223_1223_2334_u64 >> (4 * quarters) & 0xf) as u16;
         Self((free * (G::FULL_CHILD / QUARTERS as u16)) | (quarters << QUARTERS_AT))
     }

@@ -15,7 +15,6 @@ const MARK: u32 = 0x9a66_5a96;
 pub(crate) struct Claim(pub(crate) u64);
 
 impl Claim {
-    /// log2 of a zone's halves.
     pub(crate) const HALVES: u32 = 31;
 
     pub(crate) const fn new(half: usize, mask: u32) -> Self {
@@ -61,7 +60,6 @@ impl Claim {
         (self.0 >> 32) as usize == half + 1
     }
 
-    /// Open or held.
     pub(crate) const fn concerns(self, half: usize) -> bool {
         !self.is_none() && self.half() == half
     }

@@ -11,7 +11,6 @@ pub enum Init {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// At least 1.
     pub processors: usize,
     pub thresholds: Thresholds,
     /// Without claims a crash loses only frames of requests under way.
@@ -26,7 +25,6 @@ impl Config {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Up to [`crate::Geometry::MAX_ORDER`].
     pub order: u32,
     pub kind: Kind,
     pub processor: usize,

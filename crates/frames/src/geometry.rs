@@ -22,7 +22,6 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const TREE: usize = Self::HUGE * Self::CHILDREN;
     /// Two huge frames.
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
-    /// Of frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
     /// For each processor; the sum is rounded up to a power of two.
     const SLOTS: usize = 16;
@@ -49,7 +48,6 @@ impl Geometry for Pages {
     const CHILDREN: usize = 32;
 }
 
-/// Huge frames of 16 frames, for tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiny;
 

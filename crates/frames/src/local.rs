@@ -26,7 +26,6 @@ const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
 
-/// The half of a CPU's last free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Last {
     Here,
@@ -73,7 +72,6 @@ impl Local {
         }
     }
 
-    /// Its tree is not reserved.
     #[inline(always)]
     pub(crate) fn huge(&self) -> Option<usize> {
         (self.huge.load(Ordering::Relaxed) as usize).checked_sub(1)
@@ -84,7 +82,6 @@ impl Local {
         self.huge.store(child as u64 + 1, Ordering::Relaxed);
     }
 
-    /// Returns the old root.
     pub(crate) fn begin_taking(&self) -> Option<Root> {
         let root = self.root();
         let taken = !root.is_taking() && self.root.exchange(root.0, root.0 | TAKING).is_ok();
@@ -101,8 +98,7 @@ impl Local {
         root.tree()
     }
 
-    /// The place of the last free, the consecutive frees to its tree, and the record for
-    /// [`Local::set_last`].
+    /// The place of the last free, the consecutive frees to its tree, and the new record.
     #[inline]
     pub(crate) fn follows(&self, half: usize, halves_of_tree: usize) -> (Last, u32, u64) {
         let last = self.last.load(Ordering::Relaxed);

@@ -36,7 +36,6 @@ const NEIGHBOURS: usize = 16;
 
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
-    /// Two a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     pub(crate) slots: Slots<'a>,
     pub(crate) proof: Proof,
@@ -97,7 +96,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             } else {
                 (G::FULL_ROW, Child::with_free(0))
             };
-            // Untouched until they come online.
             let are_idle = init == Init::Offline && there == G::HUGE && !M::PERSISTS;
             for row in 0..if are_idle { 0 } else { ROWS } {
                 let at = child * ROWS + row;
@@ -207,7 +205,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).map(|_| child * G::HUGE)
     }
 
-    /// Returns the new pair.
     #[inline(always)]
     fn turn(&self, child: usize, from: Child, to: Child) -> Option<u32> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -249,7 +246,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.has_bit(frame) || self.is_claimed(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Returns the first child's old entry.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
@@ -265,7 +261,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// `None`: not all were wholes.
     #[inline(always)]
     pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
@@ -281,7 +276,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
-    /// Returns whether the pair is now wholly free; `None`: was no whole.
+    /// Returns whether the pair is now wholly free.
     #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
         atomic::about_to_change(self.word(child));
@@ -356,7 +351,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         if is_marked { None } else { self.put_unmarked(frame, bits) }
     }
 
-    /// `bits`: the row, which shows no claim.
     #[inline(always)]
     pub(crate) fn put_unmarked(&self, frame: usize, bits: u64) -> Option<Child> {
         self.put_by(frame, |word, bit| bits & bit != 0 && word.exchange(bits, bits & !bit).is_ok())

@@ -6,7 +6,6 @@
 pub trait Media {
     const PERSISTS: bool = true;
 
-    /// For observers.
     #[inline(always)]
     fn changed<W>(&self, word: &W) {
         let _ = word;
@@ -15,7 +14,6 @@ pub trait Media {
     /// Begins to make the word's line durable, with later changes or without.
     fn flush<W>(&self, word: &W);
 
-    /// Waits for this thread's flushes.
     fn fence(&self);
 }
 

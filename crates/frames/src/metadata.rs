@@ -6,14 +6,13 @@ use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Words: 8 for each huge frame.
+    /// 8 for each huge frame.
     pub rows: usize,
-    /// Words, of two children each.
+    /// Two children in each.
     pub children: usize,
     pub trees: usize,
-    /// Sets of trees, and of offline huge frames.
     pub index: usize,
-    /// Lines of processors and of claims' slots.
+    /// Of processors and of slots.
     pub locals: usize,
 }
 
@@ -39,10 +38,10 @@ impl Sizes {
     }
 }
 
-/// The caller's; any contents.
+/// Any contents.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// Each group of 8 words should be one cache line.
+    /// 8 words should be one cache line.
     pub rows: &'a [AtomicU64],
     /// Each tree's should be one cache line.
     pub children: &'a [AtomicU32],

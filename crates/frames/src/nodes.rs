@@ -16,7 +16,7 @@ pub struct Nodes<'a, 'n, G = Standard> {
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// Fails without nodes, or at the first frame of one that overlaps or is out of order.
+    /// Error: no nodes, or the first frame of one that overlaps or is out of order.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
         let beyond = nodes.iter().find(|node| end(node).is_none());
@@ -28,7 +28,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// Tries `distances` from near to far; skips unknown nodes.
+    /// From near to far; skips unknown nodes.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {
@@ -45,7 +45,6 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         node.zone.put(frame - node.first, request)
     }
 
-    /// Returns the node and its number.
     pub fn node_of(&self, frame: usize) -> Result<(usize, &'n Node<'a, G>), Error> {
         let at = self.nodes.partition_point(|node| node.first <= frame);
         let found = at.checked_sub(1).map(|at| (at, &self.nodes[at]));

@@ -1,8 +1,7 @@
 //! Offline huge frames: neither free nor allocated by a caller.
 //!
-//! A zone is made for all frames that it may ever have; growth and hotplug bring frames online. The
-//! lower level holds an offline huge frame as allocated; a bit here forbids its free. The first
-//! word counts them: without any, one load.
+//! A zone is made for all frames that it may ever have. The lower level holds an offline huge frame
+//! as allocated; a bit here forbids its free. The first word counts them.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -22,7 +21,6 @@ impl<'a> Offline<'a> {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// `None`: no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
@@ -109,7 +107,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a wholly free huge frame, from the tree of `frame` on, offline. Claimed frames are not
+    /// Takes a wholly free huge frame offline, from the tree of `frame` on. Claimed frames are not
     /// free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();

@@ -18,7 +18,6 @@ use crate::word::Word;
 use core::marker::PhantomData;
 use craton_base::atomic::AtomicU64;
 
-/// 4 KiB.
 pub const PAGE_WORDS: usize = 512;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CrFrames");

@@ -5,8 +5,7 @@
 //! 4. another CPU's tree.
 //!
 //! A CPU also reserves a *partial* tree after [`RESERVE_ON_FREE`] consecutive frees there. The
-//! paper has no kinds: other kinds' trees come before other CPUs'. Entries count as ours, when a
-//! class changes, not at each free.
+//! paper has no kinds: other kinds' trees come before other CPUs'.
 
 use crate::geometry::{Geometry, Search};
 use crate::local::{Local, Root};

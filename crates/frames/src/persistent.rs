@@ -1,7 +1,7 @@
 //! A zone that survives crashes (LLFree §3.2.3 and figure 4).
 //!
 //! A [`Zone`]'s lower level and a [page](crate::page) lie in persistent memory; all else is
-//! volatile, and rebuilt. `lower/recover.rs` explains repairs.
+//! rebuilt.
 //! **Invariants.** *F11* After a crash, the frames of every returned request are as it left them;
 //! those of a request under way as before or after it, or in between if it frees several pieces.
 //! **Cost.** For 128 GiB [`open`] reads 128 KiB of entries; after a crash 4 MiB of rows too. CPUs
@@ -32,8 +32,8 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 pub enum Opened {
     /// The zone was closed.
     Clean,
-    /// The zone was open at a crash: frames of requests under way may have no owner. As after most
-    /// crashes, the entries of `corrected` huge frames were wrong.
+    /// The zone was open at a crash; the entries of `corrected` huge frames were wrong, as after
+    /// most crashes.
     Recovered { corrected: usize },
 }
 
@@ -75,7 +75,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok(new)
     }
 
-    /// Error: no zone, other frames, or another geometry; nothing is written.
+    /// Error: no zone, or another one; nothing is written.
     pub fn open(
         frames: usize,
         page: &'a [AtomicU64],
@@ -108,9 +108,8 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok((found, opened))
     }
 
-    /// Returns another view of a zone begun with the same arguments, for a holder that borrows the
-    /// arrays for each request. A request to a full zone searches all trees, since proofs are the
-    /// view's own.
+    /// Returns a view of a begun zone, for a holder that borrows the arrays for each request.
+    /// Proofs are the view's own: a request to a full zone searches all trees.
     pub fn view(
         frames: usize,
         page: &'a [AtomicU64],

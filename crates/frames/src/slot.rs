@@ -1,8 +1,7 @@
-//! The places of claims. A half's number names its slot: a free finds the claim by one read, and no
-//! half has two.
+//! The places of claims. A half's number names its slot, so that no half has two claims.
 //!
-//! **State.** The claim, or the number of claims that ended there, so that an empty slot's word
-//! never recurs.
+//! **State.** The claim, or the number of claims that ended there: an empty slot's word never
+//! recurs.
 //! **Threads.** Any CPU changes an open claim by compare-and-swap. Only the holder changes a held
 //! one: it moves frames between row and claim.
 
@@ -51,7 +50,6 @@ impl Slot {
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     lines: &'a [Local],
-    /// log2 of a tree's halves.
     tree: u32,
 }
 

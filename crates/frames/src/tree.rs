@@ -30,7 +30,6 @@ pub(crate) const ALL: u16 = 512;
 #[repr(u8)]
 pub enum Kind {
     Movable = 0,
-    /// The kernel's, or pinned.
     Unmovable = 1,
     Huge = 2,
 }
@@ -66,7 +65,7 @@ impl Entry {
         self.0 & RESERVED != 0
     }
 
-    /// Whoever reserves a tree counts later.
+    /// The CPU that reserves a tree counts later.
     pub(crate) fn may_have_free(self) -> bool {
         self.is_reserved() || !self.is_full()
     }
@@ -149,13 +148,12 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Without claimed ones.
     pub(crate) fn frames<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> usize {
         let sums = Self::children(tree, lower).iter().map(|word| word.read() & (COUNTS << 16 | COUNTS)).sum::<u32>();
         ((sums & 0xffff) + (sums >> 16)) as usize
     }
 
-    /// In 512ths of a tree, rounded up. Frames whose taker may give up count as one.
+    /// Rounded up. Frames whose taker may give up count as one.
     pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
         let words = Self::children(tree, lower).iter().map(|word| word.read());
         let (sums, any) = words.fold((0, 0), |(sums, any), word| (sums + (word & (COUNTS << 16 | COUNTS)), any | word));
@@ -236,7 +234,6 @@ impl<'a> Trees<'a> {
         if entry.is_reserved() { None } else { Some(self.class(entry) != Class::Partial) }
     }
 
-    /// `None`: reserved.
     pub(crate) fn open_class(&self, tree: usize) -> Option<Class> {
         let entry = self.entry(tree);
         (!entry.is_reserved()).then(|| self.class(entry))

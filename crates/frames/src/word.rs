@@ -1,8 +1,8 @@
 //! Words that threads share.
 //!
-//! **Threads.** All accesses are sequentially consistent: of a thread that sets a bit, then reads
-//! the entry, and one that changes an entry, then reads the bits, one sees the other; likewise for
-//! a tree's set and entry. On x86-64 a change is a locked operation in every ordering.
+//! **Threads.** [`Word`]'s accesses are sequentially consistent: of a thread that sets a bit, then
+//! reads the entry, and one that changes an entry, then reads the bits, one sees the other;
+//! likewise for a tree's set and entry. On x86-64 a change is a locked operation in every ordering.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -11,7 +11,6 @@ pub(crate) trait Word<V> {
     fn write(&self, value: V);
     /// Not shared yet.
     fn begin(&self, value: V);
-    /// Error: the current value.
     fn exchange(&self, old: V, new: V) -> Result<V, V>;
     fn replace(&self, value: V) -> V;
     fn add(&self, value: V) -> V;

@@ -51,7 +51,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(&self.locals[processor * KINDS + kind as usize])
     }
 
-    /// Returns the first of 2^`order` aligned frames.
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -120,26 +119,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// The tree lacks the huge frame that its set promised.
     pub(crate) fn look_again(&self, tree: usize) {
         self.trees.note_huge(tree, &self.lower);
         self.trees.note(tree, &self.lower);
     }
 
-    /// `from`, if valid, then the fullest with `frames` free.
+    /// `from`, then the fullest.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
         let mut fullest = true;
-        // As count and number: read once.
+        // Count and number, read once.
         let mut left: Option<[u32; MOST_CHILDREN]> = None;
         let mut before = u32::MAX;
         core::iter::from_fn(move || {
             if let Some(child) = next.take() {
                 return Some(first + child);
             }
-            // Most often the first will do.
             if core::mem::take(&mut fullest) {
                 before = self.lower.fullest(tree, from, frames);
                 return (before != u32::MAX).then_some(first + (before & 0xff) as usize);
@@ -228,7 +225,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Allocates these frames if all are free.
+    /// All or none.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
         let refused =
@@ -245,7 +242,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Returns the CPU's claims and reserved trees.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
         for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
@@ -257,7 +253,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    /// Counts claimed ones too. Exact when nothing is under way.
+    /// Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
         let is_open = |tree: &usize| self.trees.entry(*tree).may_have_free();
         let free: usize = (0..self.trees.len()).filter(is_open).map(|tree| Trees::frames(tree, &self.lower)).sum();

@@ -3,9 +3,9 @@
 //! A freed object goes, still constructed, into this processor's array; the next request pops it
 //! without a lock. Surplus moves to the depot; objects outside the working set are destroyed.
 //!
-//! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We differ: one array per processor
-//! instead of two magazines, restartable sequences instead of a lock. Slabs keep objects
-//! constructed too, so that a free needs no memory for a magazine.
+//! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We have one array per processor instead
+//! of two magazines, and restartable sequences instead of a lock. Slabs keep objects constructed
+//! too, so that a free needs no memory for a magazine.
 //!
 //! ```text
 //! slabs (raw) ─construct─► live ─free─► array ⇄ depot ─► slabs (constructed) ─destroy─► pages

@@ -1,11 +1,10 @@
-//! Hints: how the program will use an object. Each is a heap of the library ([`crate::heaps`]), so
-//! that objects share lines, pages and hugepages only with their like.
+//! Hints: how the program will use an object. Each is a heap ([`crate::heaps`]).
 
 use crate::heaps::{BUILT_IN, Heaps, Place};
 
-/// Hardly used: on small pages, which the system can reclaim one by one.
+/// Hardly used: on small pages, which the system can reclaim.
 pub const COLD: u32 = 1;
-/// In constant use: on hugepages even in a small heap, for few TLB entries.
+/// In constant use: on hugepages even in a small heap.
 pub const HOT: u32 = 2;
 /// Many that stay: they do not keep others' hugepages alive.
 pub const DENSE: u32 = 4;

@@ -22,7 +22,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         half >> (G::HUGE_ORDER - G::CLAIM_ORDER)
     }
 
-    /// In halves that a row shows as claimed.
     #[inline(never)]
     pub(super) fn clear_marked(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let (word, first) = (&self.rows[row], row * Self::HALVES_OF_ROW);
@@ -70,7 +69,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         if is_held { Ok(Some(slot)) } else { Err(Refused::Blocked(half)) }
     }
 
-    /// For a full half.
     pub(crate) fn open_with(&self, half: usize, bit: u32) -> bool {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         let word = &self.rows[half / Self::HALVES_OF_ROW];
@@ -100,7 +98,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             && self.slots.of(half).read().concerns(half)
     }
 
-    /// While its half is not claimed.
     pub(super) fn take_bit(&self, frame: usize) -> Option<()> {
         let half = frame >> G::CLAIM_ORDER;
         let slot = self.slots.of(half);
@@ -113,7 +110,8 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         taken
     }
 
-    /// In the first half with its quarter free, or the freest; returns a frame, and the half.
+    /// Prefers the first half with its quarter free, then the freest; returns a frame, and the
+    /// half.
     pub(crate) fn claim(&self, child: usize) -> Option<(usize, usize)> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -170,7 +168,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(frame)
     }
 
-    /// The caller holds the slot.
     fn take_half(&self, half: usize) -> Option<u32> {
         let (child, row) = (Self::child_of(half), half / Self::HALVES_OF_ROW);
         let (of, word) = (Claim::bits_of::<G>(half), &self.rows[row]);
@@ -204,7 +201,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
     }
 
-    /// For a held claim.
     pub(crate) fn unmark(&self, claim: Claim) {
         let (half, at) = (claim.half(), Claim::at::<G>(claim.half()));
         let word = &self.rows[half / Self::HALVES_OF_ROW];

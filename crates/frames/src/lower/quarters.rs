@@ -39,7 +39,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
         let rows = &self.rows[child * ROWS..][..ROWS];
         rows.chunks_exact(count * QUARTER_ROWS).enumerate().find_map(|(at, rows)| {
-            // Most are refused here.
             let flags = ((1 << count) - 1) << (at * count);
             if rows[0].read() == 0 { self.take_rows(child, flags, frames) } else { None }
         })

@@ -25,7 +25,7 @@ use craton_base::Ones;
 
 const LINE: usize = 64;
 const MOST_CHILDREN: usize = 64;
-/// In each lane of 16 bits.
+/// In lanes of 16 bits.
 const ONE_EACH: u64 = 0x0001_0001_0001_0001;
 /// Spreads four bits into a lane each.
 const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
@@ -37,7 +37,6 @@ fn sum(lanes: u64) -> u64 {
 }
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Returns how many huge frames were wrong.
     pub(crate) fn recover(&self) -> usize {
         let ones = Ones::new();
         let mut wrong = 0;

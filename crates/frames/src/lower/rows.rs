@@ -1,8 +1,7 @@
 //! Frames within a row (LLFree §3.2.1): the row's bits decide.
 //!
-//! An allocation chooses free bits, lowers the count, sets the bits, and chooses again if the row
-//! changed. Then it reads the entry: who takes the quarter as a whole has seen these bits, or
-//! raised a flag before.
+//! An allocation chooses free bits, lowers the count, and sets the bits. Then it reads the entry: a
+//! thread that takes the quarter as a whole has seen these bits, or raised a flag before.
 
 use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
@@ -60,7 +59,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(child * G::HUGE + (row << G::ROW_ORDER) + at as usize)
     }
 
-    /// Where quarters are wholes, or other requests change the entry.
     #[inline(never)]
     fn take_slowly(&self, child: usize, order: u32) -> Option<usize> {
         let entry = self.child(child);
@@ -73,7 +71,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.take_another(child, row, order)
     }
 
-    /// The count is lowered already.
     #[inline(never)]
     fn take_another(&self, child: usize, row: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
@@ -90,7 +87,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
     }
 
     /// Not if the row's quarter is taken as a whole. With claims, another may have claimed these
-    /// bits meanwhile: they yield to a whole, not to an attempt.
+    /// bits: they yield to a whole, not to an attempt.
     pub(super) fn holds(&self, child: usize, row: usize) -> bool {
         loop {
             let entry = self.child(child);
@@ -118,7 +115,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Clears bits that do not hold.
     fn keep_bits(&self, child: usize, row: usize, mask: u64, is_alone: bool) -> bool {
         let word = self.row(child, row);
         loop {

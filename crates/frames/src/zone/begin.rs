@@ -23,7 +23,6 @@ impl<'a, G: Geometry> Zone<'a, G> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
-    /// [`Zone::begin`] does the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         let zone = Self::view(frames, metadata, config, media)?;
         metadata.locals[..Sizes::of::<G>(frames, config.processors).locals].iter().for_each(Local::clear);
@@ -67,7 +66,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Returns the free frames.
     pub(crate) fn begin(&self) -> usize {
         self.trees.begin(&self.lower)
     }

@@ -64,7 +64,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         while slot.read().is_of(half) && !self.end_claim(slot) {}
     }
 
-    /// Returns whether it was open, and has not changed.
     pub(super) fn end_claim(&self, slot: &Slot) -> bool {
         let claim = slot.read();
         if claim.is_none() || claim.is_held() || !slot.exchange(claim, claim.held()) {
@@ -106,7 +105,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// Ends empty claims.
     pub(super) fn are_claimed(&self, frame: usize, order: u32) -> bool {
         let halves = frame >> G::CLAIM_ORDER..(frame + (1 << order)) >> G::CLAIM_ORDER;
         self.lower.slots.iter().any(|slot| {

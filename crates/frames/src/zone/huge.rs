@@ -33,7 +33,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     pub(super) fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
-        // CPUs begin far apart, so that their entries share no line.
+        // CPUs begin far apart: their entries share no line.
         let begin = || self.trees.len() * processor / self.config.processors;
         let mut at = local.huge().map_or_else(begin, |child| child / G::CHILDREN);
         for _ in 0..TRIES {

@@ -25,7 +25,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         done
     }
 
-    /// False: `put_group` does the rare cases.
     #[inline(always)]
     fn put_block(&self, local: &Local, frame: usize, order: u32) -> bool {
         if order > 0 {
@@ -50,7 +49,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// False: the claim has ended, or the frame is free.
     #[inline(always)]
     fn put_claimed(&self, frame: usize) -> bool {
         let (half, bit) = Claim::of::<G>(frame);
@@ -93,7 +91,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// After neighbours in its half or tree.
     #[inline(never)]
     fn put_again(&self, local: &Local, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
@@ -125,7 +122,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_freed(frame / G::HUGE, before, 1)
     }
 
-    /// Of a reserved tree only a wholly free huge frame counts.
     #[inline(never)]
     fn note_put(&self, child: usize, free: usize) -> bool {
         self.note_step(child, free == G::HUGE);
@@ -221,7 +217,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_put(child, before.free() + freed)
     }
 
-    /// In a huge frame with claims or whole quarters, or several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -250,8 +245,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocated as several blocks. Returns whether all were; of two such frees, one frees the
-    /// first piece.
+    /// Returns whether all were allocated; of two such frees, one frees the first piece.
     fn put_pieces(&self, frame: usize, order: u32) -> bool {
         let rows_of = |child: usize| {
             let first = (frame.max(child * G::HUGE) % G::HUGE) >> G::ROW_ORDER;
@@ -298,8 +292,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// Reserve-on-free (LLFree §3.2.2), if nearly full and the old tree used up: else every tree
-    /// freed into would stay partial.
+    /// Reserve-on-free (LLFree §3.2.2). Elsewhere than in nearly full trees, each tree freed into
+    /// would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();

@@ -12,7 +12,7 @@ use crate::word;
 use craton_base::atomic;
 
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
-/// The most wholly free trees, noted meanwhile, that a search passes over.
+/// Trees that became wholly free unnoticed, and that one search passes over.
 const LATE: usize = 16;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
@@ -66,7 +66,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         kind: Kind,
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<(R, Root)> {
-        // Only a wholly free tree takes the kind.
         let is_empty = self.trees.open_class(tree) == Some(Class::Empty);
         let as_kind = if is_empty { kind } else { self.trees.entry(tree).kind() };
         if !self.trees.reserve(tree, as_kind) {
@@ -84,7 +83,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.insist(|child| self.lower.take(child, order), order)
     }
 
-    /// Returns also the half.
     #[cold]
     pub(super) fn claim_anywhere(&self) -> Option<(usize, usize)> {
         self.insist(|child| self.lower.claim(child), 0)
@@ -131,7 +129,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
             let found = if entry.free() >= frames { take(child) } else { return None };
-            // Another request may be in the way.
             let is_claim = order == 0 && self.config.claims;
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
             found
@@ -144,7 +141,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         found
     }
 
-    /// A failed allocation had the frames of a tree that counts as full.
     pub(super) fn mend(&self, tree: usize) {
         self.trees.note(tree, &self.lower);
         self.trees.note_huge(tree, &self.lower);

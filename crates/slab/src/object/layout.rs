@@ -1,7 +1,7 @@
 //! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! The record lies in the tail where there is room. Short pages suit small caches, which have one
-//! unfinished slab.
+//! A large object's record lies apart unless the tail has room. Short pages suit small caches,
+//! which have one unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;

@@ -8,8 +8,8 @@ use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange
 /// The memory of [`PageSupplier::get`] is readable, writable, and exclusive until
 /// [`PageSupplier::put`].
 pub unsafe trait PageSupplier {
-    /// Returns contiguous pages at a multiple of `align`: both are multiples of the layout's page
-    /// (8 KiB for magazines).
+    /// Returns contiguous pages, a multiple of the layout's page (8 KiB for magazines), at a
+    /// multiple of `align`, a power of two. `None`: unchanged.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// # Safety
