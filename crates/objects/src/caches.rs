@@ -1,11 +1,10 @@
 //! Object caches: free objects stay constructed.
 //!
 //! A freed object goes, still constructed, into this processor's array; the next request pops it
-//! without a lock. Surplus moves to the depot; objects outside the working set are destroyed.
+//! without a lock. Surplus moves to the depot and the slabs, whose objects stay constructed too.
 //!
 //! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We have one array per processor instead
-//! of two magazines, and restartable sequences instead of a lock. Slabs keep objects constructed
-//! too, so that a free needs no memory for a magazine.
+//! of two magazines, and restartable sequences instead of a lock.
 //!
 //! ```text
 //! slabs (raw) ─construct─► live ─free─► array ⇄ depot ─► slabs (constructed) ─destroy─► pages
@@ -17,8 +16,8 @@
 //! it, and knows which were out ever; *K3* objects out of slabs = live + arrays + depot (+ objects
 //! under construction); *K4* while a thread waits for an object, arrays are empty and have no room.
 //!
-//! **Threads.** A cache's lock covers each step of the slow path, never the program's functions.
-//! Order: table → cache → arrays → page heap. A refused call changes nothing.
+//! **Threads.** Order of locks: table → cache → arrays → page heap. None is held while the
+//! program's functions run. A refused call changes nothing.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 
@@ -68,7 +67,6 @@ pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument:
 /// Memory is short: free objects of the cache.
 pub type Reclaim = unsafe extern "C-unwind" fn(argument: *mut c_void);
 
-/// Each request takes the cache's lock.
 pub const NO_ARRAYS: u32 = 1;
 /// All slabs begin objects at the same place.
 pub const NO_COLOURS: u32 = 2;
@@ -98,7 +96,6 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// The usual settings, without a name.
     pub const fn raw(size: usize) -> Options<'static> {
         Options {
             name: b"",
@@ -143,7 +140,6 @@ impl From<Misuse> for Fault {
     }
 }
 
-/// Zeros at first.
 pub struct Caches<C: Clock, P: Process + Watch> {
     slots: Slots<CacheSlots>,
     entries: Entries,

@@ -1,11 +1,7 @@
 //! Heaps with names, each destroyed whole.
 //!
-//! The program frees a heap's objects one by one, also by plain `free`, or all at once.
-//!
 //! **Invariants.** *H4* a page's mark is `OWNED` exactly while a heap's slab or large object has
 //! it; its record names heap and class. *H5* `spare` counts pages that heaps hold and do not use.
-//!
-//! **Threads.** Any thread may use any heap and free any object. A refused call changes nothing.
 //!
 //! **Unsafe.** Frees objects, and releases locks that a fork took.
 
@@ -70,7 +66,6 @@ unsafe impl Kind for OwnSlots {
     const GONE: Misuse = Misuse::HeapDestroyed;
 }
 
-/// Zeros at first.
 pub struct Heaps {
     slots: Slots<OwnSlots>,
     spare: AtomicUsize,
@@ -161,7 +156,6 @@ impl Heaps {
         }
     }
 
-    /// `None`: the heap does not live.
     pub fn class_stats(&self, id: u16, class: usize) -> Option<SlabStats> {
         let is_used = usize::from(id) < self.slots.used();
         if is_used { self.slots.lock_id(id).map(|h| h.class_stats(class)) } else { None }

@@ -23,7 +23,6 @@ pub fn are_valid(hints: u32) -> bool {
 }
 
 impl Heaps {
-    /// `None`: no memory.
     pub fn of_hint(&self, hint: u32) -> Option<usize> {
         let which = KINDS.iter().position(|k| k.0 == hint)?;
         let (_, name, place) = KINDS[which];

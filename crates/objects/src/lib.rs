@@ -3,9 +3,7 @@
 //! - [`heaps`]: objects of all sizes, destroyed together;
 //! - [`hints`]: heaps of the library, one for each kind of use.
 //!
-//! The heap returns such an object to its caller ([`craton_heap::owned`]), which brings it here. No
-//! statics: [`caches::Caches`] and [`heaps::Heaps`] are values; `over(&heap)` joins one with its
-//! heap for a call.
+//! The heap returns such an object to its caller ([`craton_heap::owned`]), which brings it here.
 //!
 //! **Threads.** Locks: table → heap or cache → arrays → the heap's.
 #![no_std]

@@ -8,7 +8,7 @@ use craton_os::rseq::Rseq;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
     pub arrays: usize,
-    /// The thread's innermost constructor or destructor, on its stack; 0: none.
+    /// The innermost one's place on the stack; 0: none.
     pub building: usize,
 }
 
@@ -19,12 +19,12 @@ impl Words {
 }
 
 pub trait Process: 'static {
-    /// `part` takes locks; a signal handler that interrupts it keeps away from them.
+    /// A signal handler that interrupts `part` keeps away from its locks.
     fn within<R>(part: impl FnOnce() -> R) -> R {
         part()
     }
 
-    /// Frees other parts' memory; returns whether another try is worth it.
+    /// Returns whether another try is worth it.
     fn make_room() -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub trait Process: 'static {
 
 /// The debugging kit, and reports of corruption.
 pub trait Watch: 'static {
-    /// 0: no checks. With checks, objects are the watcher's buffers.
+    /// With checks, objects are the watcher's buffers.
     fn checks_of(name: &[u8]) -> u16 {
         let _ = name;
         0
@@ -73,7 +73,7 @@ pub trait Watch: 'static {
         false
     }
 
-    /// The cache cannot be destroyed while its buffers are live.
+    /// For a cache that cannot be destroyed.
     fn report_live(id: u16) {
         let _ = id;
     }

@@ -1,5 +1,4 @@
-//! Tables of what the program names by handle. A handle is checked before anything behind it is
-//! read.
+//! Tables of what the program names by handle.
 //! ```text
 //! handle: | slot's address, a multiple of 4096 | generation / 2, cut | kind's bits, below STEP |
 //! slot:   | handle, 0 while free | generation, odd in use | next free | shared | lock, its data |
@@ -28,7 +27,6 @@ pub(crate) unsafe trait Kind {
     const MOST: usize;
     const LEAST: usize = Self::MOST;
     const ALIGN: usize = SLOT_ALIGN;
-    /// Between generations in a handle; lower bits are the kind's.
     const STEP: usize = 1;
     const RANK: Rank = Rank::None;
     const UNKNOWN: Misuse;
@@ -147,7 +145,6 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// `bits`: the kind's, below `STEP`.
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);

@@ -19,9 +19,9 @@ use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
 
-/// Nothing announces memory freed elsewhere.
+/// For memory freed elsewhere, which is not announced.
 const RETRY_NS: u64 = 10_000_000;
-/// Where only a free of this cache can help, which is announced.
+/// For a free of this cache, which is.
 const SLEEP_NS: u64 = 1_000_000_000;
 
 /// Construction failed or unwound: the object is raw again.
@@ -29,7 +29,6 @@ struct Unbuilt<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     over: &'a Over<'o, F, C, H, P>,
     slot: &'a Slot<CacheSlots>,
     object: *mut u8,
-    /// Counted as handed out.
     asked: bool,
 }
 
@@ -97,7 +96,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Without an object, and if the caller `waits`, counts a waiter; arrays stay closed (K4). Also
+    /// Counts a waiter if there is no object and the caller `waits`; arrays stay closed (K4). Also
     /// returns how long it may sleep.
     fn alloc_or_flush(
         &self,
@@ -205,7 +204,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(object)
     }
 
-    /// `asked`: for a caller, not for prefill.
     pub(super) fn construct(
         &self,
         slot: &Slot<CacheSlots>,
@@ -240,8 +238,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Moves all of arrays and depot to the slabs; arrays get no room until reopened. `false`:
-    /// sequences cannot be interrupted; with `alone` none runs.
+    /// Moves all of arrays and depot to the slabs; arrays get no room. `false`: sequences cannot be
+    /// interrupted; with `alone` none runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);

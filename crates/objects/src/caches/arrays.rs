@@ -1,18 +1,15 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! Each processor's area has an array for each cache, for restartable sequences: a sequence
-//! computes its array's address. An open array has its cache's handle as owner, which is a
-//! sequence's whole check of a handle, and a capacity. Arrays are closed before they are emptied.
+//! Each processor's area has an array for each cache, for restartable sequences. An open array has
+//! its cache's handle as owner, which is a sequence's whole check of a handle.
 //!
 //! **Threads.** Sequences change open arrays; the thread that closed an array and interrupted all
 //! sequences changes closed ones. Opening, closing and emptying hold the cache's lock. Another
-//! process may clear an owner (`craton set`): the next slow path opens the array again.
+//! process may clear an owner (`craton set`): the next slow path opens the array again. Where
+//! sequences cannot be interrupted, arrays keep their objects until reopened.
 //!
-//! Without restartable sequences or room each request takes its cache's lock. Where sequences
-//! cannot be interrupted, arrays keep their objects until reopened.
-//!
-//! `craton_heap::cpu_cache` finds its areas by a table, since few programs have 64 GiB of address
-//! space to spare: sequences take 18 instructions to pop and 19 to push there, 14 and 12 here.
+//! Sequences take 14 instructions to pop and 12 to push; with areas found by a table, as in
+//! `craton_heap::cpu_cache`, 18 and 19.
 //!
 //! **Unsafe.** Reads areas by address.
 
@@ -41,19 +38,18 @@ pub(super) fn place(handle: usize) -> usize {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// They get no room until opened again.
     All,
     /// Unchanged since the last such call.
     Idle,
 }
 
 pub(super) struct Arrays<P: Process> {
-    /// Area 0; 0 before the first use, or [`Words::NONE`].
+    /// Area 0; 0: not used yet.
     pub(super) areas: AtomicUsize,
     /// Areas ever used lie below.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
-    /// Areas that may be written. Others read as zeros: no objects, no room.
+    /// Other areas read as zeros: no objects, no room.
     open: Opened<{ AREAS / 64 }>,
     process: PhantomData<fn() -> P>,
 }
@@ -122,7 +118,7 @@ impl<P: Process> Arrays<P> {
         unsafe { rseq.push_counted(self.areas.load(Relaxed) + place(handle), object) }
     }
 
-    /// In order; returns how many had room.
+    /// Returns how many had room.
     pub(super) fn push_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_many(self.areas.load(Relaxed) + place(handle), objects) }
@@ -151,7 +147,7 @@ impl<P: Process> Arrays<P> {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Under the cache's lock. `false`: sequences cannot be interrupted. `alone`: no sequence runs.
+    /// Under the cache's lock. `false`: sequences cannot be interrupted. `alone`: none runs.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,

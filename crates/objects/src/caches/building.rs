@@ -1,5 +1,5 @@
-//! Which constructors and destructors the calling thread runs, as a list on the stack: a
-//! constructor that allocated from its own cache would recurse without end.
+//! Constructors and destructors that the thread runs, as a list on the stack: one that allocated
+//! from its own cache would recurse without end.
 //!
 //! **Unsafe.** Follows the list, whose entries live as long as their calls.
 
@@ -9,7 +9,6 @@ use core::marker::PhantomData;
 /// Leaves the list when dropped, also by an unwinding.
 pub(super) struct Building<P: Process> {
     cache: usize,
-    /// Before the call; the list goes on there.
     outer: Words,
     _stays: PhantomData<*mut P>,
 }

@@ -1,4 +1,4 @@
-//! One cache: its fast paths read the first line of its page, which creation and end write.
+//! One cache: its fast paths read the first line of its page.
 //!
 //! **Unsafe.** A cache may change threads, with the program's pointer.
 
@@ -14,11 +14,9 @@ use craton_heap::Misuse;
 use craton_os::{Event, Guard, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
-/// The mark is in its page's entry.
 pub(super) const IN_ENTRY: usize = usize::MAX;
 /// Array misses until an array holds more.
 const MANY_MISSES: u16 = 16;
-/// An array and the depot exchange at most this much at a time.
 const MOST_BYTES: usize = 64 << 10;
 /// Strides from here on have marks in pages' entries.
 const LEAST_IN_ENTRY: usize = 64;
@@ -42,7 +40,6 @@ unsafe impl Kind for CacheSlots {
     type Locked = Cache;
     type Shared = Shared;
     const MOST: usize = MOST;
-    /// An address's bits below hold the slot's number.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
     const RANK: Rank = Rank::CacheTable;
@@ -73,7 +70,7 @@ impl Shared {
 }
 
 impl Slot<CacheSlots> {
-    /// Returns the kind's bits of the handle. `taken`: its arrays' previous count.
+    /// Returns the kind's bits of the handle.
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
         self.shared.mark_at.store(mark_at, Relaxed);
@@ -117,10 +114,9 @@ pub(super) struct Cache {
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
-    /// Half an array's capacity, if more than a magazine's.
     fill: u16,
     misses: u16,
-    /// By the last miss, and whether it was an allocation.
+    /// By the last miss; and whether it was an allocation.
     exchanged: u16,
     took: bool,
     pub(super) size: usize,
@@ -133,18 +129,17 @@ pub(super) struct Cache {
     pub(super) limit_objects: usize,
     pub(super) limit_pages: Pages,
     pub(super) held: Pages,
-    /// Every request is slow: by the flag, or objects are watched.
+    /// Every request is slow.
     pub(super) closed: bool,
-    /// Objects are the watcher's buffers; 0: not watched.
+    /// 0: not watched. Else objects are the watcher's buffers.
     pub(super) checks: u16,
     pub(super) buffers: u64,
     /// By `prefill`.
     pub(super) reserved: usize,
     pub(super) waiters: u32,
-    /// Out of the slot's arrays, before this cache.
+    /// By earlier caches of the slot.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
-    /// Out of arrays, by the slow path.
     pub(super) moved: u64,
     pub(super) refused: u64,
     pub(super) built: u64,
@@ -204,9 +199,9 @@ impl Cache {
         })
     }
 
-    /// Returns how many objects array and depot exchange after a miss: a magazine for the first
-    /// alloc after a free (or reverse), then twice as many each time, up to half of an array.
-    /// [`MANY_MISSES`] misses double an array's capacity.
+    /// Returns how many objects array and depot exchange: a magazine for the first alloc after a
+    /// free (or reverse), then twice as many each time. [`MANY_MISSES`] misses double an array's
+    /// capacity.
     pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
@@ -234,8 +229,7 @@ impl Cache {
     }
 }
 
-/// A free object with a constructor stays untouched: a small one gets a word behind it for the
-/// mark.
+/// A free object with a constructor stays untouched: a small one gets a word behind it.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
     // Errors name size and alignment as given.

@@ -1,5 +1,4 @@
-//! The limit on a cache's constructed objects, live or free: at the limit a request gets no raw
-//! object, which would be one more.
+//! The limit on a cache's constructed objects: at the limit a request gets no raw one.
 //!
 //! **Unsafe.** Allocates from slabs; links raw objects through their memory.
 
@@ -23,7 +22,6 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// At the limit a constructed one, or `None`.
     pub(super) fn alloc_from_slabs(&self, cache: &mut Cache) -> Option<Taken> {
         let is_at_limit = cache.is_at_limit();
         let (_, slabs, mut supply) = self.parts(cache);

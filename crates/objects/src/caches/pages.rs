@@ -1,7 +1,7 @@
 //! Which cache has each page; the source of slabs' pages.
 //!
-//! An entry of 256 bytes for each page of the region. Parts open for writing when a cache gets a
-//! page there; the rest, gigabytes, stays out of core files:
+//! An entry for each page of the region. Parts open for writing when a cache gets a page there; the
+//! rest, gigabytes, stays out of core files:
 //! ```text
 //! | cache's handle, once an object on the page went out | slab's first object, layout | 128 marks |
 //! ```
@@ -24,14 +24,13 @@ use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
-/// Entries that open together: of 256 MiB of the region.
+/// Of 256 MiB of the region, which open together.
 const PART: usize = 8 << 20;
 /// A region has at most 16 TiB.
 const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 
 #[repr(C, align(256))]
 pub(super) struct Entry {
-    /// 0 until an object that begins on the page was handed out.
     pub(super) cache: AtomicUsize,
     pub(super) first: AtomicUsize,
     /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
@@ -57,8 +56,7 @@ impl Entry {
         self.cache.store(slot.handle(), Relaxed);
     }
 
-    /// Lets an object be freed, and those before it: objects first go out in the order of
-    /// addresses.
+    /// And those before it: objects first go out in the order of addresses.
     pub(super) fn admit(&self, object: *mut u8) {
         let offset = object as u64 - self.first.load(Relaxed) as u64;
         let product = offset.wrapping_mul(self.magic.load(Relaxed));
@@ -184,7 +182,6 @@ impl Entries {
         })
     }
 
-    /// `None`: outside of the region.
     #[inline(always)]
     pub(super) fn of(&self, address: usize) -> Option<&Entry> {
         let page = address.wrapping_sub(self.base.load(Relaxed)) >> PAGE_SHIFT;
@@ -253,7 +250,6 @@ pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, P> {
-    /// Returns also the source of pages for both.
     pub(super) fn parts<'c>(&self, cache: &'c mut Cache) -> (&'c mut Depot, &'c mut ObjectSlabs, Supply<'c, F, C, H>)
     where
         'a: 'c,

@@ -10,7 +10,6 @@ use craton_heap::hooks::Hooks;
 use craton_os::process;
 use craton_slab::object::Taken;
 
-/// Objects between two visits to the depot.
 const AT_ONCE: usize = 30;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
@@ -48,7 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Stops at `objects` out of slabs, or when `made` is full; counts them in `n`.
+    /// Counts objects in `n`.
     fn make_some(
         &self,
         slot: &Slot<CacheSlots>,

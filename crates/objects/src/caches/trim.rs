@@ -1,5 +1,4 @@
-//! Returns free memory of caches: what lay unused for an interval is not in the working set
-//! (Bonwick94 §3.4, Bonwick & Adams 2001 §3.6).
+//! Returns free memory of caches (Bonwick94 §3.4, Bonwick & Adams 2001 §3.6).
 //!
 //! **Threads.** Destructors run without a lock, never on the background thread's small stack: a
 //! cache with a destructor keeps idle slabs until the program's next slow call or [`Over::reap`].
@@ -66,7 +65,7 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees complete slabs while `more`; returns bytes.
+    /// Returns bytes.
     pub(super) fn free_slabs(&self, slot: &Slot<CacheSlots>, handle: usize, more: impl Fn(&Cache) -> bool) -> usize {
         let mut all = 0;
         loop {
@@ -95,7 +94,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees all memory that is not needed now; returns bytes.
+    /// Returns the bytes of freed memory.
     pub fn reap(&self, handle: usize) -> Result<usize, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -172,7 +171,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         cache.slabs.idle() > 0
     }
 
-    /// Caches with functions wait for their next slow call.
     pub fn relieve(&self) {
         for (_, slot) in self.caches.slots.living() {
             let calls = {

@@ -1,5 +1,5 @@
-//! Caches whose objects are buffers of the debugging kit ([`Watch`]), each constructed at alloc and
-//! destroyed at free (Bonwick94 §6.3), never in arrays, depot or slabs.
+//! Caches whose objects are buffers of the debugging kit ([`Watch`]), constructed at alloc and
+//! destroyed at free (Bonwick94 §6.3).
 //!
 //! **Unsafe.** Frees buffers, and calls the program's destructor.
 
@@ -65,7 +65,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         });
     }
 
-    /// Reports who has the cache's objects, as far as watched.
     pub(super) fn report_live(&self, slot: &Slot<CacheSlots>, id: u16) {
         if slot.shared.watched.load(Relaxed) {
             P::report_live(id);

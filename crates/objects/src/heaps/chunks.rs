@@ -1,5 +1,4 @@
-//! Runs of pages that a heap cuts its slabs from: each one span of at most a hugepage. Destroying a
-//! heap frees chunks, not slabs.
+//! Runs of pages that a heap cuts its slabs from: each one span of at most a hugepage.
 //!
 //! **Invariants.** *H1* chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3*
 //! no chunk before `cursor` has a free page.
@@ -127,7 +126,7 @@ impl Chunks {
         self.cursor = 0;
     }
 
-    /// The caller freed the chunks. A small table stays.
+    /// The caller freed the chunks.
     pub(super) fn clear(&mut self) {
         (self.len, self.cursor) = (0, 0);
         if self.bytes() > process::page_size() {

@@ -1,5 +1,5 @@
-//! The pages of one heap: chunks for slabs, spans for large objects, on a list by their records.
-//! The limit does not count free pages of chunks.
+//! The pages of one heap: chunks for slabs, spans for large objects. The limit does not count free
+//! pages of chunks.
 
 use super::Over;
 use super::chunks::Chunks;
@@ -9,7 +9,7 @@ use craton_base::{
 use craton_heap::hooks::Hooks;
 use craton_heap::size_class::{self, LARGE};
 
-/// The longest slab: every slab's alignment can be had.
+/// Suits the longest slab.
 const ALIGN: Pages = Pages(32);
 /// 256 KiB; the following double, up to a hugepage.
 const FIRST_CHUNK: Pages = Pages(32);
@@ -21,9 +21,7 @@ pub enum Place {
     Shared,
     /// On hugepages that no other heap uses.
     Apart,
-    /// Apart, advised for hugepages.
     Huge,
-    /// Apart, advised for small pages.
     Small,
 }
 
@@ -39,7 +37,6 @@ impl Place {
 
 pub(super) struct OwnPages {
     chunks: Chunks,
-    /// 0: the first.
     next_chunk: Pages,
     pub(super) place: Place,
     pub(super) id: u16,
@@ -47,7 +44,6 @@ pub(super) struct OwnPages {
     larges: u32,
     pub(super) large_objects: u32,
     pub(super) large_pages: Pages,
-    /// In slabs and large objects.
     pub(super) used: Pages,
     /// From the page heap.
     pub(super) held: Pages,
@@ -157,7 +153,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// Frees the last chunk, which is kept for the next object.
     pub(super) fn trim_pages(&self, own: &mut OwnPages) {
         if let Some(chunk) = own.chunks.take_empty() {
             self.heaps.change_spare(Pages(0), chunk.len);
