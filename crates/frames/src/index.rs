@@ -1,9 +1,9 @@
-//! Sets of trees, which find the next one in a few steps.
+//! Sets of trees, which find the next one in a few steps: a bit for each tree; above that a bit for
+//! each nonzero word. All sets' words for 64 trees share two cache lines: CPUs on trees far apart
+//! write to different lines.
 //!
-//! **State.** A bit for each tree; above that a bit for each nonzero word. All sets' words for 64
-//! trees share two cache lines: CPUs on trees far apart write to different lines.
-//! **Threads.** Users verify the tree. An upper bit may stay up for a zero word until a search
-//! finds it, but is never down for long over a nonzero one: its clearer reads the word again.
+//! **Threads.** Users verify the tree. An upper bit may stay up for a zero word, but is never down
+//! for long over a nonzero one: its clearer reads the word again.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;

@@ -7,7 +7,6 @@
 //! 4 free       frames that were free when the zone was closed
 //! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
-//! One store changes mark and checksum.
 //! **Invariants.** *F9* With the magic in place, all else that is durable is a zone. *F10* Sealed
 //! as closed, the children's entries are right and durable, and unchanged since.
 

@@ -6,8 +6,7 @@
 //! those of a request under way as before or after it, or in between if it frees several pieces.
 //! **Cost.** For 128 GiB [`open`] reads 128 KiB of entries; after a crash 4 MiB of rows too. CPUs
 //! do not claim, whatever [`Config::claims`] says: a crash would lose claimed frames.
-//! **Not here.** [Offline](Zone::offline) marks are volatile: after `open` such huge frames are
-//! allocated.
+//! [Offline](Zone::offline) marks are volatile: after `open` such huge frames are allocated.
 //!
 //! [`open`]: PersistentZone::open
 

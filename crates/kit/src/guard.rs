@@ -1,14 +1,12 @@
 //! Pages for single buffers.
 //!
-//! A small buffer gets a page of the arena, `| closed × 3 | slot 0 | closed × 3 | slot 1 | … |
-//! closed × 3 |`; a larger one a mapping with a closed page at each end. Freed pages are reused in
-//! FIFO order.
+//! A small buffer gets a slot of the arena, with three closed pages on both sides; a larger one a
+//! mapping with a closed page at each end. Freed pages are reused in FIFO order.
 //!
-//! An advice makes each slot one mapping (VMA), distinct from closed neighbours: opening or closing
-//! needs no split and merge (3.6 µs a pair against 7.9). A fork copies all these, tens of
-//! milliseconds: from a process's first fork on, marks in the page table close pages
-//! ([`guarded::shut`], Linux 6.13), and the VMAs merge, except slots that were open (each has its
-//! `anon_vma`). A mark costs 8 µs a pair against 4.4, since closed pages lose their memory.
+//! An advice makes each slot one mapping (VMA): opening or closing needs no split and merge (3.6 µs
+//! a pair against 7.9). A fork copies all these, tens of milliseconds: from a process's first fork
+//! on, marks in the page table close pages ([`guarded::shut`], Linux 6.13; 8 µs a pair against 4.4,
+//! since closed pages lose their memory), and the VMAs merge, except slots that were open.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -200,7 +198,7 @@ impl Pages {
     }
 }
 
-/// The number of slots for each.
+/// The most slots of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Whose {

@@ -1,11 +1,11 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
-//! Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers* with a
-//! record; under `guard_sample=N` one object in N.
+//! Under `debug=CHECKS[:TARGETS]` objects become *buffers* with a record; under `guard_sample=N`
+//! one object in N.
 //!
 //! | check | what it does |
 //! |---|---|
-//! | `audit` | records who allocated and freed a buffer, when and from where; also in a log |
+//! | `audit` | records who allocated and freed a buffer |
 //! | `redzone` | puts bytes around it that the program may not write |
 //! | `poison` | fills it with patterns while it is new or free |
 //! | `guard` | puts it on separate pages between closed ones |
@@ -14,8 +14,8 @@
 //! | `leak` | at the exit, searches for unreachable buffers |
 //! | `mismatch` | compares the function that frees with the one that allocated |
 //!
-//! **From.** Bonwick94 §6, Boehm and Weiser for leaks, GWP-ASan (arXiv 2311.09394) for samples.
-//! Unlike Bonwick's it can be turned on in a running program, for one class too.
+//! **From.** Bonwick94 §6; GWP-ASan (arXiv 2311.09394). Unlike Bonwick's it can be turned on in a
+//! running program, for one class too.
 //!
 //! ```text
 //!  pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)

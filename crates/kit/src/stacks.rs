@@ -5,8 +5,7 @@
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! **Threads.** One exchange makes a written entry its chain's first. Two threads may leave a stack
-//! twice.
+//! Two threads may leave a stack twice.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 

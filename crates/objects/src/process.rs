@@ -8,7 +8,7 @@ use craton_os::rseq::Rseq;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
     pub arrays: usize,
-    /// The innermost one's place on the stack; 0: none.
+    /// The thread's innermost constructor or destructor, on its stack.
     pub building: usize,
 }
 

@@ -6,8 +6,7 @@
 //! ```
 //! `morph`: 0; or a [`Morphs`](crate::Morphs) entry (18 bits) and the new size / 16 (13 bits); or,
 //! with the highest bit set, the front end's tag. `alone`: no old object of a slab of two sizes is
-//! out; of an ordinary slab, the name of the smallest size that found no room since an object was
-//! freed, or 0.
+//! out; of an ordinary slab, the name of the smallest size without room since the last free, or 0.
 //! **Unsafe.** Declares that zeros are a valid record; uses free objects' links.
 
 use crate::chain::{self, Chain, Marks};

@@ -21,7 +21,9 @@ pub enum Place {
     Shared,
     /// On hugepages that no other heap uses.
     Apart,
+    /// Apart, advised for hugepages.
     Huge,
+    /// Apart, advised for small pages.
     Small,
 }
 
