@@ -54,7 +54,7 @@ pub struct Stats {
     pub offline_huge_frames: usize,
 }
 
-/// Of the arrays, and the end.
+/// The offsets of the arrays, and the end.
 fn offsets(sizes: &Sizes) -> Option<[usize; 6]> {
     let lengths = [
         size_of::<State>(),

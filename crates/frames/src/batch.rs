@@ -84,7 +84,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// For frames in use before the zone. [`Error::InUse`] names a part; then nothing has changed.
+    /// Allocates frames in use before the zone. [`Error::InUse`] names a part; then nothing has
+    /// changed.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;

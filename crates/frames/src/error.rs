@@ -24,7 +24,7 @@ pub enum Error {
     Thresholds { allocated: u16, free: u16 },
     /// An array must begin with a cache line; `at` is modulo the line.
     Unaligned { array: &'static str, at: usize },
-    /// Not below the zone's number.
+    /// Not below the zone's processors.
     Processor { processor: usize, processors: usize },
     /// Shorter than in [`crate::Sizes`].
     TooSmall { array: &'static str, needed: usize, given: usize },

@@ -18,7 +18,7 @@ pub(crate) const fn words(trees: usize, sets: usize) -> usize {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
-    /// From the first group's word of this set on.
+    /// Begins with this set's word of the first group.
     lower: &'a [AtomicU64],
     upper: &'a [AtomicU64],
     groups: usize,

@@ -12,7 +12,7 @@ pub struct Sizes {
     pub children: usize,
     pub trees: usize,
     pub index: usize,
-    /// Of processors and of slots.
+    /// Lines of processors and of slots.
     pub locals: usize,
 }
 

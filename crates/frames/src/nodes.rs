@@ -28,7 +28,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// From near to far; skips unknown nodes.
+    /// Tries nodes from near to far; skips unknown ones.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {

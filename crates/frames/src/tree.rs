@@ -210,7 +210,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Also one that may be soon. Only a full count has this bit.
+    /// True also if one may be free soon. Only a full count has this bit.
     fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
         let either = u32::from(G::FULL_CHILD | Child::PENDING);
         Self::children(tree, lower).iter().any(|word| word.read() & (either << 16 | either) != 0)

@@ -83,7 +83,7 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
                 }
             }
             18 => {
-                // Perhaps of free frames.
+                // Some of the frames may be free.
                 let frame = rng.below(frames as u64) as usize >> request.order << request.order;
                 if frame + (1 << request.order) <= frames
                     && !model.allocated[frame..frame + (1 << request.order)].iter().all(|a| *a)

@@ -286,7 +286,7 @@ impl<P: Process> Kit<P> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// At a forked process's end; its parent checks what waited at the fork.
+    /// Checks when a forked process ends; its parent checks what waited at the fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(

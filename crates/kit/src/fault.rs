@@ -33,7 +33,7 @@ fn gap(buffer: &Buffer, address: usize) -> usize {
 }
 
 impl<P: Process> Kit<P> {
-    /// Not while the thread is in the kit, whose locks it holds.
+    /// The handler does not call this while the thread is in the kit, whose locks it holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         if fault.is_watch {
             return self.on_watch(fault);

@@ -330,7 +330,7 @@ impl Guards {
         pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page
     }
 
-    /// In the copy of a process.
+    /// The ring's address and bytes, in the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.0.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())

@@ -7,7 +7,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, mapping};
 
-/// As long as memory takes.
+/// Buffers prefetched ahead, as long as memory takes.
 const AHEAD: usize = 2;
 const MOST: usize = 1 << 18;
 const BYTES: usize = 16 << 20;
@@ -118,7 +118,7 @@ impl Quarantine {
         ring.inherited = ring.len;
     }
 
-    /// In the copy of a process.
+    /// The ring's address and bytes, in the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())

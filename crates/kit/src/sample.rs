@@ -31,7 +31,8 @@ pub(crate) const PLACES: usize = MOST_OUT + PACED_MAPPED;
 pub(crate) struct Sample {
     /// Exclusive-or the default; 0: off.
     every: AtomicU64,
-    /// Less [`AUTO`]: a constant at first, so that small programs touch no code for samples.
+    /// Allocations before the next sample, less [`AUTO`]: a constant at first, so that small
+    /// programs touch no code for samples.
     left: AtomicI64,
     /// Classes whose next object is the sample.
     due: [AtomicBool; CLASSES + 1],

@@ -40,7 +40,7 @@ const NAMES: [(&[u8], u16); 9] = [
 ];
 
 const TEXT_MAX: usize = 256;
-/// Of `audit_log`.
+/// The default of `audit_log`.
 const LOG_ENTRIES: u32 = 1 << 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -127,7 +127,7 @@ impl Part {
         self.at.wrapping_add(i)
     }
 
-    /// Or the empty place where it belongs.
+    /// Returns the empty place where the address belongs if it has no record.
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
@@ -200,7 +200,7 @@ impl Table {
         }
     }
 
-    /// From large parts' next growth on.
+    /// Takes effect at large parts' next growth.
     pub(crate) fn set_huge(&self, ask: bool) {
         self.huge.store(ask, Relaxed);
     }

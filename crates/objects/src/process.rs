@@ -73,7 +73,7 @@ pub trait Watch: 'static {
         false
     }
 
-    /// For a cache that cannot be destroyed.
+    /// Reports the live buffers of a cache that cannot be destroyed.
     fn report_live(id: u16) {
         let _ = id;
     }

@@ -184,7 +184,7 @@ impl SlabCache {
             let offset = first as usize - base as usize;
             let slab = self.slab_of(offset);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // First: a slab seen to have left is then seen as one of two sizes.
+            // Asked first: a slab seen to have left is then seen as one of two sizes.
             let owned = is_ours(slab);
             // A split slab's first page may be ordinary by now.
             let page = PageId((offset >> PAGE_SHIFT) as u32);

@@ -13,7 +13,7 @@ use craton_base::PageId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
     pub invariant: &'static str,
-    /// From the region's start for a class; 0: no one slab.
+    /// The slab's start, from the region's for a class; 0: no one slab.
     pub slab: usize,
 }
 

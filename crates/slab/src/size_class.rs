@@ -105,7 +105,7 @@ const MAX_OWN: usize = 64;
 /// The most classes between a size and its double.
 pub const MOST_LENDERS: usize = 16;
 
-/// At most twice its size.
+/// The result is at most twice as large.
 pub const fn largest_lender(class: usize) -> usize {
     let mut lender = class;
     while lender < CLASSES && size_of_class(class) > MAX_OWN && size_of_class(lender + 1) <= 2 * size_of_class(class) {

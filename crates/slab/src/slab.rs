@@ -18,7 +18,7 @@ pub struct SlabStats {
     pub objects_out: u64,
     pub refills: u64,
     pub objects_refilled: u64,
-    /// From other sizes.
+    /// Slabs from other sizes.
     pub morphed: u32,
     /// Morphed and now ordinary.
     pub settled: u32,
@@ -83,7 +83,7 @@ impl<S: Copy + PartialEq> Slabs<S> {
         }
     }
 
-    /// For the first of the fullest list.
+    /// `slab` is the first of the fullest list.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));

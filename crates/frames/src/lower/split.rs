@@ -38,7 +38,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.update(child, end).map_err(|_| Refused::Again)
     }
 
-    /// Only durable bits end *pending*.
+    /// Ends *pending* once it is durable that bits decide.
     fn end_split(&self, child: usize, quarter: usize, order: u32) -> Result<Child, Refused> {
         self.update(child, |entry| entry.without_quarters(1 << quarter)).map_err(|_| Refused::Again)?;
         self.persist(self.word(child));

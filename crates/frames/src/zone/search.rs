@@ -95,7 +95,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             if let Some(found) = self.search(&take, order, &mut is_pending) {
                 return Some(found);
             }
-            // Last: frames that a claim had went back meanwhile, which ends the watch.
+            // Asked last: frames that a claim had went back meanwhile, which ends the watch.
             if !is_pending && !self.has_claimed() && self.lower.proof.prove(watch, order) {
                 return None;
             }

@@ -19,9 +19,9 @@ use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
 
-/// For memory freed elsewhere, which is not announced.
+/// A waiter looks this often for memory freed elsewhere, which is not announced.
 const RETRY_NS: u64 = 10_000_000;
-/// For a free of this cache, which is.
+/// A waiter looks this often for a free of this cache, which is announced.
 const SLEEP_NS: u64 = 1_000_000_000;
 
 /// Construction failed or unwound: the object is raw again.
@@ -112,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let is_closed = self.flush(cache, false);
         let taken = self.alloc_locked(slot, cache, None);
         cache.waiters += u32::from(taken.is_none() && waits);
-        // Only such a free is announced here.
+        // Only the cache's own limit ends by a free that is announced here.
         let is_full = cache.limit_objects > 0 && cache.live() >= cache.limit_objects as u64;
         (taken, if is_closed && is_full { SLEEP_NS } else { RETRY_NS })
     }
@@ -183,7 +183,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// When the first object on it goes out (K2).
+    /// Enters the page when its first object goes out (K2).
     pub(super) fn enter_page(&self, slot: &Slot<CacheSlots>, cache: &Cache, object: *mut u8) {
         let Some(entry) = self.caches.entries.of(object as usize) else { return };
         if entry.cache.load(Relaxed) != slot.handle() {

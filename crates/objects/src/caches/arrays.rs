@@ -29,7 +29,7 @@ const _: () = assert!(MOST * ARRAY == AREA);
 pub(super) const COUNT_BITS: u64 = 255;
 pub(super) const MOST_FILL: usize = COUNTING / 2;
 
-/// For any other word, some array.
+/// For a word that is no handle, some array.
 #[inline(always)]
 pub(super) fn place(handle: usize) -> usize {
     // Slots lie at multiples of the table's size: these bits are the number.

@@ -116,7 +116,7 @@ pub(super) struct Cache {
     pub(super) depot: Depot,
     fill: u16,
     misses: u16,
-    /// By the last miss; and whether it was an allocation.
+    /// Objects that the last miss exchanged; and whether it was an allocation.
     exchanged: u16,
     took: bool,
     pub(super) size: usize,
@@ -134,10 +134,10 @@ pub(super) struct Cache {
     /// 0: not watched. Else objects are the watcher's buffers.
     pub(super) checks: u16,
     pub(super) buffers: u64,
-    /// By `prefill`.
+    /// The promise of `prefill`.
     pub(super) reserved: usize,
     pub(super) waiters: u32,
-    /// By earlier caches of the slot.
+    /// Taken by earlier caches of the slot.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
     pub(super) moved: u64,

@@ -24,7 +24,7 @@ use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
-/// Of 256 MiB of the region, which open together.
+/// Entries of 256 MiB of the region, which open together.
 const PART: usize = 8 << 20;
 /// A region has at most 16 TiB.
 const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
@@ -56,7 +56,7 @@ impl Entry {
         self.cache.store(slot.handle(), Relaxed);
     }
 
-    /// And those before it: objects first go out in the order of addresses.
+    /// Admits those before it too: objects first go out in the order of addresses.
     pub(super) fn admit(&self, object: *mut u8) {
         let offset = object as u64 - self.first.load(Relaxed) as u64;
         let product = offset.wrapping_mul(self.magic.load(Relaxed));

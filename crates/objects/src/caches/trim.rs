@@ -56,7 +56,7 @@ impl Cache {
         self.slabs.bytes().saturating_sub(out as usize * self.layout.stride())
     }
 
-    /// Beyond the promise of `prefill`.
+    /// A complete slab is beyond the promise of `prefill`.
     fn may_shrink(&self) -> bool {
         let capacity = self.layout.capacity() as u64;
         let there = if self.constructor.is_some() { self.built - self.destroyed } else { self.slabs.total() };

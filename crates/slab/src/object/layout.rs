@@ -54,7 +54,7 @@ pub struct ObjectLayout {
     pub(super) stride: u32,
     pub(super) capacity: u32,
     pub(super) words: u32,
-    /// From the slab's start; 0: it lies apart.
+    /// 0: the record lies apart.
     pub(super) record_at: u32,
     pub(super) colour_step: u32,
     pub(super) colours: u32,
@@ -63,7 +63,7 @@ pub struct ObjectLayout {
     pub(super) grain_shift: u32,
     pub(super) page_bytes: u32,
     pub(super) slab_bytes: usize,
-    /// To the last object's end.
+    /// From the first object's start to the last one's end.
     pub(super) extent: usize,
     reciprocal: u64,
 }
