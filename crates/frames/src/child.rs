@@ -1,7 +1,5 @@
 //! The entry of a huge frame.
 //!
-//! **From.** LLFree §3.2.1 has one flag; here each quarter has one, so that one change of a word
-//! also allocates orders 7 and 8.
 //! **State.** `free` 10 bits · `quarters` 4 · `pending` 1; the last marked claims in earlier
 //! versions, and is ignored. Two entries are one atomic word: order 10 is one change, and no word
 //! is accessed by two sizes.

@@ -334,7 +334,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// The row, which changes next, and whether it shows a claim of the frame's half.
+    /// The row, which changes next, and whether it shows the half as claimed.
     #[inline(always)]
     pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
         atomic::about_to_change(&self.rows[frame >> G::ROW_ORDER]);

@@ -1,7 +1,6 @@
 //! What refused requests have proved: that no block of an order is free.
 //!
-//! Until frames are freed, later requests of its order, or a larger one, are refused by one load.
-//! The paper searches again (LLFree §3.2.2).
+//! Until frames are freed, later requests of the order, or a larger one, are refused by one load.
 //! **State.** Epoch 48 · watched 1 · a bit for each order without a free block, 15.
 //! **Invariants.** *F8* An order's bit is set only while no block of this order is free, but for
 //! frees under way.

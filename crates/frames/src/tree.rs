@@ -1,6 +1,5 @@
 //! The entries of trees, and the sets that find trees.
 //!
-//! LLFree §3.2.2 searches the entries; here each class and kind has a [`Set`].
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1.
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge

@@ -49,7 +49,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         cleared
     }
 
-    /// If the half has bits of `mask` and looks claimed, without a claim.
+    /// If the half looks claimed, without a claim.
     fn hold_marked(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         if mask & of == 0 {

@@ -1,7 +1,7 @@
 //! Colours (Bonwick94 §4.3): the offset of a slab's first object.
 //!
-//! A step is the alignment where no object then lies across one line more: objects of whole lines
-//! step by lines, others by the largest power of two common to their distances.
+//! A step is at least the alignment, and the largest power of two common to objects' distances, up
+//! to a line: then no object lies across one line more.
 
 use super::layout::ObjectLayout;
 
