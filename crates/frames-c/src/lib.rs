@@ -1,11 +1,9 @@
 //! The C face of page frames, for kernels: `include/craton_frames.h` documents it.
 //!
-//! **State.** All in the caller's buffer, each array at a cache line:
+//! All state lies in the caller's buffer, each array at a cache line:
 //! ```text
 //! | zone | rows | children | trees | index | locals |
 //! ```
-//! **Failure.** Negative numbers of `enum craton_frames_error`. **Not here.** The panic handler:
-//! the library for kernels has it.
 //! **Unsafe.** Pointers of C.
 #![no_std]
 
@@ -43,12 +41,10 @@ const TEXTS: [&core::ffi::CStr; 13] = [
     c"the state contradicts itself",
 ];
 
-/// In the buffer; C knows it by pointer alone.
 pub struct State {
     zone: Zone<'static>,
 }
 
-/// As in the header.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
@@ -58,7 +54,7 @@ pub struct Stats {
     pub offline_huge_frames: usize,
 }
 
-/// Offsets of the arrays, and the end.
+/// The offsets of the arrays, and the end.
 fn offsets(sizes: &Sizes) -> Option<[usize; 6]> {
     let lengths = [
         size_of::<State>(),
@@ -132,13 +128,12 @@ pub unsafe extern "C" fn craton_frames_init(
     }
     let init = if begin == 0 { Init::Free } else { Init::Allocated };
     /// # Safety
-    /// `len` elements, valid as zeros, are there for as long as the state.
+    /// `len` elements, valid as zeros, are there.
     unsafe fn array<T>(at: *mut u8, len: usize) -> &'static [T] {
         // SAFETY: by the contract.
         unsafe { core::slice::from_raw_parts(at.cast(), len) }
     }
-    // SAFETY: the buffer is the state's, long enough, and aligned; all elements are atomic words,
-    // which are valid as zeros.
+    // SAFETY: the buffer is the state's, long enough, and aligned; zeros are valid atomics.
     unsafe {
         buffer.write_bytes(0, end);
         let metadata = Metadata {
@@ -167,7 +162,7 @@ unsafe fn zone<'a>(of: *const State) -> &'a Zone<'static> {
 }
 
 /// # Safety
-/// As the header says, here and below.
+/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_frames_get(of: *const State, order: c_uint, kind: c_int, cpu: usize) -> c_long {
     let kind = if kind == 0 { Kind::Movable } else { Kind::Unmovable };
@@ -224,7 +219,7 @@ pub unsafe extern "C" fn craton_frames_online(of: *const State, frame: usize) ->
 }
 
 /// # Safety
-/// As the header says; `out` may be written to.
+/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_frames_stats(of: *const State, out: *mut Stats) {
     // SAFETY: by the contract.

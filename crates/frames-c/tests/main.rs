@@ -1,10 +1,9 @@
-//! The C face, called as C would; a C program compiles the header.
+//! The C face, called as C would.
 
 use craton_frames_c::*;
 use std::ffi::{CStr, c_long};
 use std::process::Command;
 
-/// Memory at a multiple of 64.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Line([u8; 64]);
@@ -26,7 +25,7 @@ fn begin(frames: usize, cpus: usize, how: i32) -> Owned {
 
 fn stats(of: &Owned) -> Stats {
     let mut stats = Stats::default();
-    // SAFETY: a state of `begin`, as everywhere below.
+    // SAFETY: a state of `begin`.
     unsafe { craton_frames_stats(of.state, &mut stats) };
     stats
 }

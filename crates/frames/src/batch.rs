@@ -1,6 +1,5 @@
-//! Many frames at once, and ranges.
-//!
-//! **Cost.** One locked operation allocates frames of half a row, or frees two neighbours in a row.
+//! Many frames at once: one locked operation allocates frames of half a row, or frees two
+//! neighbours.
 
 use crate::config::Request;
 use crate::error::Error;
@@ -33,7 +32,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(n)
     }
 
-    /// By one change of the claim's word.
     fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
         let Some(half) = (local.gets.read() as usize).checked_sub(1) else { return 0 };
         let slot = self.lower.slots.of(half);
@@ -46,7 +44,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if n > 0 && slot.exchange(claim, rest) { n } else { 0 }
     }
 
-    /// Error: of the first failure, and how many were freed before.
+    /// Error: how many were freed before the first failure.
     pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
         let request = Request { order: 0, ..request };
         self.local(request.processor, request.kind).map_err(|error| (0, error))?;
@@ -61,7 +59,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// The first few, if they share a row and need no special care; returns how many.
+    /// Returns how many of the first share a row.
     fn put_run(&self, frames: &[usize]) -> usize {
         let first = frames[0];
         if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
@@ -86,8 +84,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocates a range of any alignment, for frames in use before the zone. [`Error::InUse`]
-    /// names a part with allocated frames; then nothing has changed.
+    /// Allocates frames in use before the zone. [`Error::InUse`] names a part; then nothing has
+    /// changed.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;
@@ -102,7 +100,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees a range of [`Zone::reserve`], or another one.
     pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {

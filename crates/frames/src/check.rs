@@ -8,14 +8,11 @@ use crate::zone::Zone;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// F1 to F8.
     pub invariant: &'static str,
-    /// The huge frame, tree or frame.
     pub at: usize,
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Checks all invariants. No request may be under way.
     pub fn check(&self) -> Result<(), Broken> {
         let fail = |invariant, at, broken: bool| if broken { Err(Broken { invariant, at }) } else { Ok(()) };
         for child in 0..self.lower.huge_frames() {

@@ -1,11 +1,8 @@
 //! The entry of a huge frame.
 //!
-//! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here a flag for
-//! each quarter: one change of one word also allocates orders 7 and 8, and no crash halves them
-//! (the paper gives up there, §4.2.1).
-//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 = 15 of 16; the last marked claims in
-//! earlier versions, and is ignored. Two entries are one atomic word of 32 bits: order 10 is one
-//! change, and no word is accessed by two sizes.
+//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1; the last marked claims in earlier
+//! versions, and is ignored. Two entries are one atomic word: order 10 is one change, and no word
+//! is accessed by two sizes.
 
 use crate::geometry::{Geometry, QUARTERS};
 
@@ -21,12 +18,10 @@ impl Child {
         Self(free)
     }
 
-    /// Order 9.
     pub(crate) const ALLOCATED: Self = Self(0xf << QUARTERS_AT);
 
     /// A thread turns rows into a quarter, or back.
     pub(crate) const PENDING: u16 = 1 << 14;
-    /// Of earlier versions.
     pub(crate) const MARK: u16 = IGNORED;
 
     /// Never overstated.
@@ -34,7 +29,7 @@ impl Child {
         (self.0 & FREE) as usize
     }
 
-    /// Allocated as wholes; their rows are zero.
+    /// Their rows are zero.
     pub(crate) const fn quarters(self) -> u16 {
         self.0 >> QUARTERS_AT & 0xf
     }
@@ -47,7 +42,6 @@ impl Child {
         self.0 & Self::PENDING != 0
     }
 
-    /// A free needs only the bits.
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & !(FREE | IGNORED) == 0
     }
@@ -64,12 +58,10 @@ impl Child {
         Self(self.0 + frames as u16)
     }
 
-    /// Without the ignored bit.
     pub(crate) const fn known(self) -> Self {
         Self(self.0 & !IGNORED)
     }
 
-    /// The right to turn rows into quarters or back, unless taken.
     pub(crate) const fn begin(self) -> Option<Self> {
         if self.is_pending() { None } else { Some(Self(self.0 | Self::PENDING)) }
     }
@@ -82,15 +74,12 @@ impl Child {
         Self(self.0 | quarters << QUARTERS_AT)
     }
 
-    /// But those of quarters allocated as wholes.
     #[inline(always)]
     pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
-        // How many of four bits are not set, a digit for each value.
         let free = (0x0112_1223_1223_2334_u64 >> (4 * quarters) & 0xf) as u16;
         Self((free * (G::FULL_CHILD / QUARTERS as u16)) | (quarters << QUARTERS_AT))
     }
 
-    /// The first such quarter, or half.
     #[inline(always)]
     pub(crate) const fn free_quarters(quarters: u16, count: usize) -> Option<u16> {
         let free = !quarters & 0xf;
@@ -106,7 +95,6 @@ impl Child {
         }
     }
 
-    /// If all were allocated.
     pub(crate) const fn without_quarters(self, quarters: u16) -> Option<Self> {
         if self.quarters() & quarters == quarters { Some(Self(self.0 & !(quarters << QUARTERS_AT))) } else { None }
     }

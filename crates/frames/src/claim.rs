@@ -1,4 +1,4 @@
-//! Frames of half a row that a CPU allocates at once, to hand them out one by one.
+//! Frames of half a row that a CPU hands out one by one.
 //!
 //! **State.** held 1 · the half's number plus 1 in 31 bits · a bit for each free frame, 32. Half 0:
 //! no claim; the lower bits then count the claims before.
@@ -7,15 +7,14 @@ use crate::field;
 use crate::geometry::Geometry;
 
 const HELD: u64 = 1 << 63;
-/// A claimed half's bits in its row: one of each aligned pair, so that no block of several frames
-/// fits; in an order that requests hardly produce.
+/// A claimed half's bits: one of each aligned pair, so that no block of several frames fits, in an
+/// order that requests hardly produce.
 const MARK: u32 = 0x9a66_5a96;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 
 impl Claim {
-    /// log2 of a zone's halves.
     pub(crate) const HALVES: u32 = 31;
 
     pub(crate) const fn new(half: usize, mask: u32) -> Self {
@@ -26,7 +25,6 @@ impl Claim {
         Self(ended as u32 as u64)
     }
 
-    /// In its holder's hands.
     pub(crate) const fn held(self) -> Self {
         Self(self.0 | HELD)
     }
@@ -39,12 +37,11 @@ impl Claim {
         self.0 >> 32 == 0
     }
 
-    /// Open, without frames.
     pub(crate) const fn is_empty(self) -> bool {
         !self.is_none() && !self.is_held() && self.mask() == 0
     }
 
-    /// Of a claim that is not none.
+    /// There is a claim.
     pub(crate) const fn half(self) -> usize {
         ((self.0 & !HELD) >> 32) as usize - 1
     }
@@ -53,7 +50,6 @@ impl Claim {
         self.0 as u32
     }
 
-    /// Free ones.
     pub(crate) const fn frames(self) -> usize {
         if self.is_none() { 0 } else { self.mask().count_ones() as usize }
     }
@@ -64,7 +60,6 @@ impl Claim {
         (self.0 >> 32) as usize == half + 1
     }
 
-    /// Open or held.
     pub(crate) const fn concerns(self, half: usize) -> bool {
         !self.is_none() && self.half() == half
     }
@@ -74,7 +69,6 @@ impl Claim {
         Self(self.0 | bit as u64)
     }
 
-    /// A frame's half, and its bit there.
     #[inline(always)]
     pub(crate) const fn of<G: Geometry>(frame: usize) -> (usize, u32) {
         (frame >> G::CLAIM_ORDER, 1 << (frame & ((1 << G::CLAIM_ORDER) - 1)))
@@ -90,13 +84,11 @@ impl Claim {
         ((half << G::CLAIM_ORDER) & ((1 << G::ROW_ORDER) - 1)) as u32
     }
 
-    /// As a row shows it.
     #[inline(always)]
     pub(crate) const fn mark_of<G: Geometry>(half: usize) -> u64 {
         (MARK as u64) << Self::at::<G>(half) & Self::bits_of::<G>(half)
     }
 
-    /// Some claimed half has bits of `mask`.
     #[inline(always)]
     pub(crate) fn is_marked<G: Geometry>(bits: u64, mask: u64) -> bool {
         let unlike = bits ^ (Self::mark_of::<G>(0) | Self::mark_of::<G>(1));

@@ -1,46 +1,44 @@
-//! Errors of requests.
-
 use core::fmt;
 
 /// The state is as before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No tree has a free block of that order.
+    /// No block of the order is free.
     NoMemory,
-    /// The order is above the largest.
+    /// Above the largest.
     Order { order: u32, most: u32 },
-    /// Some frames lie outside the zone.
+    /// Also if only some frames lie outside the zone.
     OutOfRange { frame: usize, frames: usize },
-    /// The frame is not a multiple of the order's frames.
+    /// No multiple of the order's frames.
     Misaligned { frame: usize, order: u32 },
     /// Some frames are free: freed twice, of another order, or never allocated.
     NotAllocated { frame: usize, order: u32 },
-    /// Some frames at that place are allocated.
+    /// Some frames are allocated.
     InUse { frame: usize, order: u32 },
     /// Some frames lie in an offline huge frame.
     Offline { frame: usize },
     /// It is online.
     NotOffline { frame: usize },
-    /// The thresholds are out of order, or more than a tree (in 512ths).
+    /// Out of order, or more than a tree (in 512ths).
     Thresholds { allocated: u16, free: u16 },
-    /// A persistent array must begin with a cache line; `at` is modulo the line.
+    /// An array must begin with a cache line; `at` is modulo the line.
     Unaligned { array: &'static str, at: usize },
-    /// The processor's number is above the zone's.
+    /// Not below the zone's processors.
     Processor { processor: usize, processors: usize },
     /// Shorter than in [`crate::Sizes`].
     TooSmall { array: &'static str, needed: usize, given: usize },
-    /// No zone was ever created here, or it has ended. Has the word found there.
+    /// Never created, or ended.
     NotAZone { found: u64 },
     /// A zone page contradicts itself.
     Damaged { what: &'static str, found: u64 },
-    /// The layout has another version.
+    /// Another version.
     Version { found: u64, known: u64 },
-    /// The geometry differs: log2 of a row's frames; huge frames in a tree << 32.
+    /// log2 of a row's frames; huge frames in a tree << 32.
     Geometry { found: u64, expected: u64 },
     /// The zone has another size.
     OtherFrames { found: usize, expected: usize },
-    /// The zone would have no frames, or more than can be numbered.
+    /// No frames, or more than can be numbered.
     Frames { frames: usize },
 }
 

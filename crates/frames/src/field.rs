@@ -1,6 +1,6 @@
 //! Bits of a row: 1 is an allocated frame.
 
-/// By order: where in a row an aligned group may begin.
+/// By order: where an aligned group may begin.
 const ALIGNED: [u64; 7] = [
     u64::MAX,
     0x5555_5555_5555_5555,
@@ -11,15 +11,12 @@ const ALIGNED: [u64; 7] = [
     1,
 ];
 
-/// `order` ≤ 6.
 pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// Where 2^`order` aligned free frames begin.
 #[inline(always)]
 pub(crate) const fn groups(free: u64, order: u32) -> u64 {
-    // Few large groups are in a row.
     if order == 6 {
         return (free == u64::MAX) as u64;
     }

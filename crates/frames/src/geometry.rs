@@ -1,41 +1,36 @@
-//! The division of frames (LLFree §3.2), as a type parameter: tests search a tiny world to the end.
+//! The division of frames (LLFree §3.2), a type parameter so that tests search a tiny world to the
+//! end.
 
-/// Words of a bit field: a cache line.
+/// A cache line.
 pub const ROWS: usize = 8;
-/// Quarters of a huge frame, which can be allocated as wholes.
 pub const QUARTERS: usize = 4;
 
-/// How a CPU's next tree is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
-    /// The tree comes from the sets of trees, which are kept by class and kind.
     Sets,
-    /// The tree is found as in the paper ([`crate::Paper`]).
     Paper,
 }
 
 pub trait Geometry: Copy + Send + Sync + 'static {
     /// log2 of a row's frames, 1 to 6.
     const ROW_ORDER: u32;
-    /// Children of a tree: an even number, at most 64.
+    /// Even, at most 64.
     const CHILDREN: usize;
 
     const HUGE_ORDER: u32 = Self::ROW_ORDER + ROWS.trailing_zeros();
     const HUGE: usize = 1 << Self::HUGE_ORDER;
     const TREE: usize = Self::HUGE * Self::CHILDREN;
-    /// The largest order: two huge frames.
+    /// Two huge frames.
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
-    /// Frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
-    /// Slots for each processor; the sum is rounded up to a power of two.
+    /// For each processor; the sum is rounded up to a power of two.
     const SLOTS: usize = 16;
     const SEARCH: Search = Search::Sets;
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
-    /// The entry of a huge frame whose frames are all free.
     const FULL_CHILD: u16 = Self::HUGE as u16;
 }
 
-/// The paper's (LLFree §3.2.2).
+/// LLFree §3.2.2.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard;
 
@@ -44,7 +39,7 @@ impl Geometry for Standard {
     const CHILDREN: usize = 32;
 }
 
-/// Craton's pages of 8 KiB, 256 to a huge frame. Rows have half of their bits.
+/// Pages of 8 KiB, 256 to a huge frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages;
 
@@ -53,7 +48,6 @@ impl Geometry for Pages {
     const CHILDREN: usize = 32;
 }
 
-/// Huge frames of 16 frames: tests try every sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiny;
 

@@ -1,19 +1,16 @@
-//! Sets of trees, which find the next one in a few steps at any zone size.
+//! Sets of trees, which find the next one in a few steps: a bit for each tree; above that a bit for
+//! each nonzero word. All sets' words for 64 trees share two cache lines: CPUs on trees far apart
+//! write to different lines.
 //!
-//! **State.** A bit for each tree; above that a bit for each nonzero word. All sets' words for the
-//! same 64 trees share two cache lines: CPUs on trees far apart write to different lines.
-//! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word
-//! until a search finds it, but is never down for long over a nonzero one: its clearer reads the
-//! word again. So upper words rarely change.
+//! **Threads.** Users verify the tree. An upper bit may stay up for a zero word, but is never down
+//! for long over a nonzero one: its clearer reads the word again.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-/// Words of 64 trees: a multiple of a line's.
 const GROUP: usize = 16;
 const LINE: usize = 8;
 
-/// Whole cache lines.
 pub(crate) const fn words(trees: usize, sets: usize) -> usize {
     let groups = trees.div_ceil(64);
     groups * GROUP + (sets * groups.div_ceil(64)).next_multiple_of(LINE)
@@ -21,14 +18,14 @@ pub(crate) const fn words(trees: usize, sets: usize) -> usize {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
-    /// From this set's word of the first group on.
+    /// Begins with this set's word of the first group.
     lower: &'a [AtomicU64],
     upper: &'a [AtomicU64],
     groups: usize,
 }
 
 impl<'a> Set<'a> {
-    /// Below [`GROUP`].
+    /// `place`: below [`GROUP`].
     pub(crate) fn new(words: &'a [AtomicU64], trees: usize, place: usize) -> Self {
         let groups = trees.div_ceil(64);
         let (lower, upper) = words.split_at(groups * GROUP);
@@ -65,7 +62,6 @@ impl<'a> Set<'a> {
         self.word(tree / 64).and(!(1 << (tree % 64)));
     }
 
-    /// Of a zero word.
     #[cold]
     fn pass_over(&self, at: usize) {
         let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
@@ -83,7 +79,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Word by word: misses no tree that stays in the set.
+    /// Misses no tree that stays in the set.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<'a> {
         let set = *self;
         (0..set.groups).flat_map(move |at| {
@@ -96,7 +92,6 @@ impl<'a> Set<'a> {
         })
     }
 
-    /// Wraps around.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))
     }

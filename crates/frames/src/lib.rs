@@ -1,21 +1,20 @@
 //! Page frames, lock- and log-free, after LLFree.
 //!
-//! **What.** A [`Zone`] records which frames of a range are allocated, by number, in the caller's
-//! arrays, and finds free ones so that CPUs do not interfere. A [`PersistentZone`]'s lower level
-//! survives crashes.
+//! A [`Zone`] records which frames of a range are allocated, in the caller's arrays. A
+//! [`PersistentZone`] survives crashes.
 //! **From.** "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation", USENIX ATC 2023.
 //! Where we differ:
 //! - Orders 7 and 8 are flags in the huge frame's entry, as order 9: one change of a word (§4.2.1
-//!   takes row after row, without crash consistency). Two entries share a word: order 10.
-//! - A CPU claims the free frames of half a row at once and allocates from the claim's word: one
-//!   locked operation each, without splitting the tree's counter (§3.2.2). Frames freed together
-//!   become a claim likewise. A CPU without a tree claims in other CPUs' trees.
-//! - All requests, also partial frees, are crash-consistent, also with volatile caches ([`Media`]).
+//!   takes row after row). Two entries share a word: order 10. So every request is
+//!   crash-consistent.
+//! - A CPU claims the free frames of half a row and allocates from the claim's word: one locked
+//!   operation each, without splitting the tree's counter (§3.2.2). Frames freed together become a
+//!   claim. A CPU without a tree claims in other CPUs' trees.
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
 //!   nearly full: else every CPU would leave partial trees behind.
 //! - A refused request leaves a proof that refuses later ones until frames are freed.
-//! - Sets of class and kind find trees; zones of [`Paper`] search as the paper writes. The fullest
-//!   huge frame serves first, and nearly allocated trees before free ones.
+//! - Sets of class and kind find trees; zones of [`Paper`] search as the paper. The fullest huge
+//!   frame serves first, and nearly allocated trees before free ones.
 //! ```
 //! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
 //!
@@ -39,26 +38,21 @@
 //! assert_eq!(zone.free_frames(), frames);
 //! # Ok::<(), Error>(())
 //! ```
-//! **Units.** A *frame* is the machine's page slot; order *k* is 2^k aligned frames. By
-//! [`Standard`] (see [`Geometry`]) a *row* is 64 frames, a *huge frame* 512, a *tree* 32 huge
-//! frames; a *half* of a row is the unit of claims.
+//! **Units.** Order *k* is 2^k aligned frames. By [`Standard`] a *row* is 64 frames, a *huge frame*
+//! 512, a *tree* 32 huge frames; a *half* of a row is the unit of claims.
 //! **State.** For 128 GiB:
 //! ```text
 //! rows       a bit for each frame                          4 MiB
 //! children   16 bits for each huge frame                 128 KiB
 //! trees      16 bits for each tree                         4 KiB
 //! index      sets of trees, offline huge frames           12 KiB
-//! locals     17 lines for each processor               1,216 B each
+//! locals     19 lines for each processor               1,216 B each
 //! ```
-//! **Invariants.** F1–F3 of the lower level (`lower.rs`), F4 and F5 of trees (`tree.rs`), F6 of
-//! claims (`lower/claims.rs`), F8 of proofs (`proof.rs`), F9–F11 of persistence (`page.rs`,
-//! `persistent.rs`). *F7* One CPU's root names each reserved tree. [`Zone::check`] walks them.
-//! **Threads.** Any thread may call any method; a CPU number is a hint that may be stale. All
-//! accesses are sequentially consistent (`word.rs`). A request waits only while another splits the
-//! same quarter of a huge frame, or moves frames of the same half to or from its claim: three
-//! writes.
-//! **Failure.** Every request can be refused ([`Error`]), without a change. Of two frees of one
-//! block at once, one succeeds.
+//! **Invariants.** F1–F3: `lower.rs`. F4, F5: `tree.rs`. F6: `lower/claims.rs`. F8: `proof.rs`.
+//! F9–F11: `page.rs`, `persistent.rs`. *F7* One CPU's root names each reserved tree.
+//! **Threads.** Any thread may call any method; a CPU number may be stale. A request waits only
+//! while another splits the same quarter of a huge frame, or moves frames of the same half to or
+//! from its claim: three writes.
 #![no_std]
 #![forbid(unsafe_code)]
 

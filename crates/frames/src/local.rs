@@ -1,18 +1,16 @@
 //! The words of one CPU.
 //!
-//! **From.** LLFree §3.2.2: tree roots with a counter of free frames. Here the claim's bits are the
-//! counter: allocating is one locked operation, and no tree counter is split.
-//! **State.** A line for each CPU and kind: two claims' halves, plus 1, for gets and filled by
-//! puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the last
-//! found huge frame, plus 1; the last free: half of a row 40 · consecutive frees to its tree 8.
-//! Then a line for each [`Slot`].
+//! **State.** A line for each CPU and kind: two claims' halves, plus 1, for gets and puts; the
+//! root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the last found huge
+//! frame, plus 1; the last free: half of a row 40 · consecutive frees to its tree 8. Then a line
+//! for each [`Slot`].
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
 use crate::slot::Slot;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU64, Ordering};
 
-/// One CPU's words for one kind, or a slot. All zeros at first.
+/// Zeros at first.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Local {
@@ -28,17 +26,13 @@ const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
 
-/// Of a CPU, as seen from this free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Last {
-    /// In the same half.
     Here,
-    /// In the half before.
     Before,
     Elsewhere,
 }
 
-/// Preferred tree, and its last used huge frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Root(u64);
 
@@ -51,7 +45,7 @@ impl Root {
         (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
     }
 
-    /// The number of huge frames in a tree: none.
+    /// The number of huge frames in a tree: no child.
     pub(crate) fn child(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }
@@ -71,7 +65,6 @@ impl Local {
         Root(self.root.read())
     }
 
-    /// Unless the root has changed or is about to.
     pub(crate) fn move_on(&self, before: Root, child: usize) {
         if before.child() != child && before.tree().is_some() && !before.is_taking() {
             let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
@@ -79,7 +72,6 @@ impl Local {
         }
     }
 
-    /// Found last; its tree is not reserved.
     #[inline(always)]
     pub(crate) fn huge(&self) -> Option<usize> {
         (self.huge.load(Ordering::Relaxed) as usize).checked_sub(1)
@@ -90,27 +82,23 @@ impl Local {
         self.huge.store(child as u64 + 1, Ordering::Relaxed);
     }
 
-    /// If none is under way; returns the old root.
     pub(crate) fn begin_taking(&self) -> Option<Root> {
         let root = self.root();
         let taken = !root.is_taking() && self.root.exchange(root.0, root.0 | TAKING).is_ok();
         taken.then_some(root)
     }
 
-    /// With a root, perhaps the old one.
     pub(crate) fn end_taking(&self, root: Root) {
         self.root.write(root.0);
     }
 
-    /// Unless a search may change it.
     pub(crate) fn take_root(&self) -> Option<usize> {
         let root = self.begin_taking()?;
         self.end_taking(Root(0));
         root.tree()
     }
 
-    /// Where the last free was; the consecutive frees to its tree of `halves_of_tree`, a power of
-    /// two; and the record for [`Local::set_last`].
+    /// The place of the last free, the consecutive frees to its tree, and the new record.
     #[inline]
     pub(crate) fn follows(&self, half: usize, halves_of_tree: usize) -> (Last, u32, u64) {
         let last = self.last.load(Ordering::Relaxed);

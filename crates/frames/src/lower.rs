@@ -1,16 +1,15 @@
 //! The lower level: which frames are allocated (LLFree §3.2.1 and §4.2.1).
 //!
-//! **What.** One atomic change of one word decides: of a row's bits for orders within a row, of an
-//! entry's [quarters](crate::child) for larger ones. Counters follow.
+//! One atomic change decides: of a row's bits for orders within a row, of an entry's
+//! [quarters](crate::child) for larger ones. Counters follow.
 //! **Invariants.** *F1* An entry's count is at most the frames free in the rows of quarters not
 //! allocated as wholes, and equal when nothing is under way. *F2* The rows of a quarter allocated
 //! as a whole are zero, but for bits that their setter is about to clear. *F3* Bits of frames
 //! beyond the zone's end are set.
-//! **Threads.** An allocation lowers the entry's counter first, so that a free bit exists. Taking a
+//! **Threads.** An allocation lowers the counter first, so that a free bit exists. Taking a
 //! quarter: set *pending*, see its rows zero, replace *pending* by the flag. After setting a bit,
-//! an allocation reads the entry again and clears its bit if either flag is up. Sequential
-//! consistency makes one of the two see the other.
-//! **Cost.** Two cache lines and locked operations for frames within a row, one for a huge frame.
+//! an allocation reads the entry again and clears its bit if either flag is up: one of the two sees
+//! the other.
 
 mod claims;
 mod quarters;
@@ -37,7 +36,6 @@ const NEIGHBOURS: usize = 16;
 
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
-    /// Two a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     pub(crate) slots: Slots<'a>,
     pub(crate) proof: Proof,
@@ -48,13 +46,12 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// Some are free.
     Free,
-    /// By a claim in this half's slot.
+    /// A claim is in this half's slot.
     Blocked(usize),
     /// Not allocated as one whole.
     Pieces,
-    /// Another thread has just split their quarter.
+    /// Another thread has just split it.
     Again,
 }
 
@@ -69,7 +66,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Self { rows, children, slots, proof: Proof::default(), frames, media, geometry: PhantomData }
     }
 
-    /// As it is now.
     #[inline(always)]
     fn persist<W>(&self, word: &W) {
         self.media.flush(word);
@@ -100,7 +96,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             } else {
                 (G::FULL_ROW, Child::with_free(0))
             };
-            // Untouched until they come online.
             let are_idle = init == Init::Offline && there == G::HUGE && !M::PERSISTS;
             for row in 0..if are_idle { 0 } else { ROWS } {
                 let at = child * ROWS + row;
@@ -115,7 +110,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// As allocated, when it comes online (F2).
+    /// As allocated (F2).
     pub(crate) fn begin_rows(&self, child: usize) {
         for row in &self.rows[child * ROWS..(child + 1) * ROWS] {
             if row.read() != 0 {
@@ -125,7 +120,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Not shared yet.
     fn set_child(&self, child: usize, entry: Child) {
         let shift = 16 * (child & 1);
         let word = self.word(child);
@@ -139,8 +133,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
-    /// The fewest free frames, at least `frames`, as count << 8 and number; `u32::MAX`: none
-    /// besides `other`.
+    /// Returns count << 8 and number of the fullest with `frames` free; or `u32::MAX`.
     pub(crate) fn fullest(&self, tree: usize, other: usize, frames: usize) -> u32 {
         let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
         let (frames, other) = (frames as u32, other as u32);
@@ -148,7 +141,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let (mut best, mut at) = (u32::MAX, 0);
         for word in words {
             let free = word.read() & (COUNTS << 16 | COUNTS);
-            // Most pairs are full, or wholly free.
             if free != 0 && (free != whole || best == u32::MAX) {
                 for (free, child) in [(free & COUNTS, at), (free >> 16, at + 1)] {
                     let key = free << 8 | child;
@@ -160,7 +152,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         best
     }
 
-    /// Returns the old entry, or the current one if `change` refuses.
+    /// Error: `change` refuses this entry.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -179,7 +171,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// After a failed allocation.
     fn undo(&self, child: usize, frames: usize) {
         self.give(child, frames);
         self.proof.end();
@@ -197,7 +188,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Up to two huge frames in a child (the first of two).
     pub(crate) fn take(&self, child: usize, order: u32) -> Option<usize> {
         if order > G::HUGE_ORDER {
             self.take_two(child)
@@ -210,13 +200,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// If all of it is free.
     #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
         self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).map(|_| child * G::HUGE)
     }
 
-    /// If it is `from`; returns the new pair.
     #[inline(always)]
     fn turn(&self, child: usize, from: Child, to: Child) -> Option<u32> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -234,7 +222,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// `child` and its pair, if all is free.
     #[inline(always)]
     pub(crate) fn take_two(&self, child: usize) -> Option<usize> {
         let (free, allocated) = (u32::from(G::FULL_CHILD), u32::from(Child::ALLOCATED.0));
@@ -254,13 +241,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
     }
 
-    /// By its bit or quarter. Claimed frames are.
     pub(crate) fn is_allocated(&self, frame: usize) -> bool {
         let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
         self.has_bit(frame) || self.is_claimed(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Also parts of a whole; returns the first child's old entry.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
@@ -276,7 +261,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// If allocated as wholes; returns the old entry.
     #[inline(always)]
     pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
@@ -287,13 +271,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(freed)
     }
 
-    /// In their row.
     #[inline(always)]
     pub(crate) fn bits(frame: usize, order: u32) -> u64 {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
-    /// Allocated as a whole; returns whether its pair is wholly free then.
+    /// Returns whether the pair is now wholly free.
     #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
         atomic::about_to_change(self.word(child));
@@ -301,7 +284,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(pair == Self::FULL_PAIR)
     }
 
-    /// `child` and the next, allocated as wholes; returns whether they were.
     #[inline(always)]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
@@ -314,8 +296,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
-    /// Half a tree or the whole is wholly free: its class may have changed. The last free of a
-    /// tree's frames always sees it.
+    /// Half a tree or the whole is wholly free, so its class may have changed. The last free of a
+    /// tree's frames sees it.
     #[inline]
     pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
         let group = G::CHILDREN.min(NEIGHBOURS);
@@ -323,7 +305,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
-    /// Set only in a full count.
     const FULL_PAIR: u32 = (G::FULL_CHILD as u32) << 16 | G::FULL_CHILD as u32;
 
     #[inline(always)]
@@ -331,8 +312,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
     }
 
-    /// Whether an earlier pair of the tree has a wholly free huge frame. Checks three: the one
-    /// before, where frees in order were, and two far away.
+    /// Checks the pair before, where frees in order were, and two far away.
     #[inline(always)]
     pub(crate) fn is_one_free_before(&self, child: usize) -> bool {
         let pairs = G::CHILDREN / 2;
@@ -341,13 +321,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         (at > 0) & (any & Self::FULL_PAIR != 0)
     }
 
-    /// The last free of its frames sees it.
     pub(crate) fn is_tree_empty(&self, tree: usize) -> bool {
         let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
         words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
-    /// Claimed frames are.
+    /// Claimed frames are allocated.
     pub(crate) fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
         let entry = self.child(child);
         rows.all(|row| {
@@ -355,7 +334,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// And whether they show its half as claimed: rarely. The row changes next.
+    /// The row, which changes next, and whether it shows the half as claimed.
     #[inline(always)]
     pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
         atomic::about_to_change(&self.rows[frame >> G::ROW_ORDER]);
@@ -363,7 +342,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         (bits, bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half))
     }
 
-    /// If nothing stands in the way; returns the old entry.
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
         if !self.slots.is_on() {
@@ -373,7 +351,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         if is_marked { None } else { self.put_unmarked(frame, bits) }
     }
 
-    /// If its row still has these bits, which show no claim.
     #[inline(always)]
     pub(crate) fn put_unmarked(&self, frame: usize, bits: u64) -> Option<Child> {
         self.put_by(frame, |word, bit| bits & bit != 0 && word.exchange(bits, bits & !bit).is_ok())
@@ -394,8 +371,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(Child((before >> shift) as u16))
     }
 
-    /// More than one frame within a row; returns the old entry. A mark has only one bit of each
-    /// pair, so bits all set are no mark.
+    /// More than one frame: a mark has only one bit of each pair, so set bits are no mark.
     #[inline(always)]
     pub(crate) fn put_group_of_bits(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, word) = (frame / G::HUGE, &self.rows[frame >> G::ROW_ORDER]);
@@ -412,14 +388,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(self.give(child, 1 << order))
     }
 
-    /// Returns the old entry.
     #[inline]
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Result<Child, Refused> {
         self.clear_bits(row, mask)?;
         Ok(self.give(row / ROWS, mask.count_ones() as usize))
     }
 
-    /// If all are set.
     #[inline]
     pub(super) fn clear_bits(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let word = &self.rows[row];
@@ -452,7 +426,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.media.fence();
     }
 
-    /// If all are free.
     pub(crate) fn take_at(&self, frame: usize, order: u32) -> Option<()> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {

@@ -1,23 +1,19 @@
 //! How changes of memory survive a crash.
 //!
-//! **What.** The lower level names the words that must be durable, and before what.
-//! **From.** LLFree §3.2.3, which assumes persistent caches (eADR). A cache may evict a line at any
-//! time: a word is whole, durable at the latest by its flush and fence; only a fence orders lines.
-//! **Cost.** [`Volatile`]: none. Otherwise one flush and fence a request, two for a split.
+//! LLFree §3.2.3 assumes persistent caches (eADR). A cache may evict a line at any time: a word is
+//! whole, durable at the latest by its flush and fence; only a fence orders lines.
 
 pub trait Media {
     const PERSISTS: bool = true;
 
-    /// Reports a change of a word to observers.
     #[inline(always)]
     fn changed<W>(&self, word: &W) {
         let _ = word;
     }
 
-    /// Begins to make the word's line durable, as it is or becomes meanwhile.
+    /// Begins to make the word's line durable, with later changes or without.
     fn flush<W>(&self, word: &W);
 
-    /// Waits for this thread's flushes.
     fn fence(&self);
 }
 
@@ -40,7 +36,6 @@ impl<M: Media> Media for &M {
     }
 }
 
-/// Lost in a crash.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Volatile;
 
@@ -54,7 +49,7 @@ impl Media for Volatile {
     fn fence(&self) {}
 }
 
-/// Persistent caches (eADR); or a file mapping, for process crashes.
+/// eADR; or a file mapping, for process crashes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cached;
 

@@ -4,17 +4,15 @@ use crate::offline::Offline;
 use crate::tree::{KINDS, Trees};
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
-/// Elements of each array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Words of rows: 8 for each huge frame.
+    /// 8 for each huge frame.
     pub rows: usize,
-    /// Words of children, two in a word.
+    /// Two children in each.
     pub children: usize,
     pub trees: usize,
-    /// Sets of trees, and of offline huge frames.
     pub index: usize,
-    /// Words of processors and of claims' slots.
+    /// Lines of processors and of slots.
     pub locals: usize,
 }
 
@@ -40,12 +38,12 @@ impl Sizes {
     }
 }
 
-/// The caller's; any contents.
+/// Any contents.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// The rows. Each group of 8 words should be one cache line.
+    /// 8 words should be one cache line.
     pub rows: &'a [AtomicU64],
-    /// A tree's should be one cache line.
+    /// Each tree's should be one cache line.
     pub children: &'a [AtomicU32],
     pub trees: &'a [AtomicU16],
     pub index: &'a [AtomicU64],

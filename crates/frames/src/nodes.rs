@@ -1,4 +1,4 @@
-//! Zones behind one handle: memory nodes, each near to some CPUs.
+//! Zones behind one handle: memory nodes.
 
 use crate::config::Request;
 use crate::error::Error;
@@ -11,13 +11,12 @@ pub struct Node<'a, G = Standard> {
     pub zone: Zone<'a, G>,
 }
 
-/// Nodes in the order of their frames.
 pub struct Nodes<'a, 'n, G = Standard> {
     nodes: &'n [Node<'a, G>],
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// [`Error::Frames`]: no node, or two overlap or are out of order: the second's first frame.
+    /// Error: no nodes, or the first frame of one that overlaps or is out of order.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
         let beyond = nodes.iter().find(|node| end(node).is_none());
@@ -29,7 +28,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// The first in `distances` (near to far) with frames; skips unknown nodes.
+    /// Tries nodes from near to far; skips unknown ones.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {
@@ -46,7 +45,6 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         node.zone.put(frame - node.first, request)
     }
 
-    /// Returns the frame's node and its number.
     pub fn node_of(&self, frame: usize) -> Result<(usize, &'n Node<'a, G>), Error> {
         let at = self.nodes.partition_point(|node| node.first <= frame);
         let found = at.checked_sub(1).map(|at| (at, &self.nodes[at]));

@@ -1,9 +1,7 @@
 //! Offline huge frames: neither free nor allocated by a caller.
 //!
-//! **What.** A zone is made for all frames that it may ever have. Growth and hotplug bring frames
-//! online; a hypervisor or page heap takes free ones offline.
-//! **State.** The lower level holds an offline huge frame as allocated; a bit here forbids its
-//! free. The first word counts them: without any, one load.
+//! A zone is made for all frames that it may ever have. The lower level holds an offline huge frame
+//! as allocated; a bit here forbids its free. The first word counts them.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -23,13 +21,11 @@ impl<'a> Offline<'a> {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// The words as they are; `None`: no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
     }
 
-    /// Makes the set empty, before the zone is shared.
     pub(crate) fn clear(&self) {
         core::iter::once(self.count).chain(self.bits).for_each(|word| word.begin(0));
     }
@@ -44,7 +40,6 @@ impl<'a> Offline<'a> {
         self.has_any() && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
-    /// Before the zone is shared.
     pub(crate) fn begin_with(&self, huge_frames: usize) {
         self.count.begin(huge_frames as u64);
         for (at, word) in self.bits.iter().enumerate() {
@@ -81,8 +76,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes huge frames offline, all or none: [`Error::InUse`] names the first that is not wholly
-    /// free.
+    /// All or none: [`Error::InUse`] names the first that is not wholly free.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -97,8 +91,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Brings huge frames online; they are then free. [`Error::NotOffline`] names the first that
-    /// was not offline.
+    /// Makes huge frames free. [`Error::NotOffline`] names the first that was not offline.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
@@ -114,8 +107,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// A wholly free huge frame, from the tree of `frame` on; returns its first frame. Claimed
-    /// frames are not free: see [`Zone::drain`].
+    /// Takes a wholly free huge frame offline, from the tree of `frame` on. Claimed frames are not
+    /// free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();
         let mut at = (frame / G::TREE).min(trees - 1);

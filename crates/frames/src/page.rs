@@ -1,8 +1,4 @@
-//! The zone page, which identifies a persistent zone.
-//!
-//! **From.** LLFree §3.2.3: magic number, size, clean-shutdown mark. Here also version, geometry
-//! and checksum.
-//! **State.** The page's first six words:
+//! The zone page, which identifies a persistent zone (LLFree §3.2.3). Its first six words:
 //! ```text
 //! 0 magic      written last when the zone is created
 //! 1 version    of this layout and of the arrays
@@ -11,10 +7,8 @@
 //! 4 free       frames that were free when the zone was closed
 //! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
-//! Mark and checksum are one word: one store changes both.
 //! **Invariants.** *F9* With the magic in place, all else that is durable is a zone. *F10* Sealed
-//! as closed, the children's entries are right and durable, and unchanged since. **Failure.**
-//! Errors name the bad field; nothing is written.
+//! as closed, the children's entries are right and durable, and unchanged since.
 
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
@@ -23,7 +17,6 @@ use crate::word::Word;
 use core::marker::PhantomData;
 use craton_base::atomic::AtomicU64;
 
-/// Words of a page: 4 KiB.
 pub const PAGE_WORDS: usize = 512;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CrFrames");
@@ -40,11 +33,10 @@ const SEAL_AT: usize = 5;
 const IN_USE: u64 = 1;
 const CLOSED: u64 = 2;
 
+/// `InUse`: perhaps at a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// Free frames.
     Closed { free: u64 },
-    /// A crash, or it still is.
     InUse,
 }
 
@@ -68,7 +60,6 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.flush(&self.words[at]);
     }
 
-    /// Of the constant words, the mark and the free count.
     fn seal(&self, mark: u64, free: u64) -> u64 {
         let fixed = [VERSION_AT, GEOMETRY_AT, FRAMES_AT].map(|at| self.words[at].read());
         let all = [MAGIC, fixed[0], fixed[1], fixed[2], mark, free];
@@ -84,7 +75,7 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.fence();
     }
 
-    /// Commits: arrays are durable, the page cleared.
+    /// The arrays are durable, and the page cleared.
     pub(crate) fn create(&self, frames: usize, media: &impl Media) {
         self.set(VERSION_AT, VERSION, media);
         self.set(GEOMETRY_AT, Self::GEOMETRY, media);

@@ -1,16 +1,11 @@
-//! The paper's search for trees, to be measured beside ours (LLFree §3.2.2).
-//!
-//! **What.** A zone of the geometry [`Paper`] reserves trees as the paper writes:
+//! The paper's search for trees, to be measured beside ours (LLFree §3.2.2):
 //! 1. of the 32 entries on the cache line of the CPU's tree, a *partial* or *free* one;
 //! 2. the first *partial* one of all, for orders above 0 after the first *free* one (§4.2.1);
 //! 3. the first *free* one, then the first *allocated* one with as many free frames;
 //! 4. another CPU's tree.
 //!
-//! A CPU also reserves a *partial* tree after [`RESERVE_ON_FREE`] consecutive frees there; huge
-//! frames come from the CPU's tree. The paper has no kinds: other kinds' trees come before other
-//! CPUs'. Entries count as ours, when a class changes, not at each free.
-//!
-//! **Cost.** A constant of the geometry: other zones do not contain this.
+//! A CPU also reserves a *partial* tree after [`RESERVE_ON_FREE`] consecutive frees there. The
+//! paper has no kinds: other kinds' trees come before other CPUs'.
 
 use crate::geometry::{Geometry, Search};
 use crate::local::{Local, Root};
@@ -19,10 +14,9 @@ use crate::tree::{ALL, Class, KINDS, Kind, Thresholds};
 use crate::zone::{RESERVE_ON_FREE, Zone};
 use core::marker::PhantomData;
 
-/// On a cache line.
 const NEIGHBOURS: usize = 32;
 
-/// For the paper's zone use [`Thresholds::PAPER`] and no claims:
+/// Use [`Thresholds::PAPER`] and no claims:
 /// ```
 /// use craton_frames::{Config, Paper, Standard, Thresholds, Zone};
 /// let config = Config { claims: false, thresholds: Thresholds::PAPER, ..Config::new(2) };
@@ -41,12 +35,11 @@ impl<G: Geometry> Geometry for Paper<G> {
 }
 
 impl Thresholds {
-    /// 12.5 % and 87.5 %.
     pub const PAPER: Self = Self { allocated: ALL / 8, free: ALL - ALL / 8 };
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// In the paper's order; returns the tree's root.
+    /// Returns the tree's root.
     pub(crate) fn search_as_paper<R>(
         &self,
         own: Option<usize>,
@@ -75,7 +68,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             .or_else(|| self.steal(kind, take))
     }
 
-    /// From another CPU's first tree with room, which becomes this CPU's.
     fn steal<R>(&self, kind: Kind, take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>) -> Option<(R, Root)> {
         self.locals[..self.config.processors * KINDS].iter().find_map(|other| {
             let tree = other.take_root()?;
@@ -84,7 +76,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// After [`RESERVE_ON_FREE`] consecutive frees.
     #[inline]
     pub(crate) fn reserve_on_free(&self, local: &Local, frame: usize) {
         let tree = frame / G::TREE;

@@ -1,22 +1,14 @@
 //! A zone that survives crashes (LLFree §3.2.3 and figure 4).
 //!
-//! **What.** A [`Zone`]'s lower level and a [page](crate::page) lie in persistent memory.
-//! [`create`] makes them, [`open`] finds them again, [`close`] makes the next `open` quick. Trees,
-//! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains repairs.
-//! **Invariants.** F9, F10 of the page. *F11* After a crash, the frames of every returned request
-//! are as it left them; those of a request under way as before or after it, or in between if it
-//! frees several pieces. So at most one request's frames are lost for each CPU.
-//! **Threads.** `create`, `open` and `close` are exclusive. Opening one page on two CPUs at once is
-//! undefined.
-//! **Failure.** No zone, or another one: an error, and nothing is written.
-//! **Cost.** For 128 GiB `open` reads 128 KiB of entries; after a crash 4 MiB of rows too. CPUs do
-//! not claim, whatever [`Config::claims`] says: a crash would lose claimed frames.
-//! **Not here.** [Offline](Zone::offline) marks are volatile: after `open` such huge frames are
-//! allocated, and their owner frees or keeps them.
+//! A [`Zone`]'s lower level and a [page](crate::page) lie in persistent memory; all else is
+//! rebuilt.
+//! **Invariants.** *F11* After a crash, the frames of every returned request are as it left them;
+//! those of a request under way as before or after it, or in between if it frees several pieces.
+//! **Cost.** For 128 GiB [`open`] reads 128 KiB of entries; after a crash 4 MiB of rows too. CPUs
+//! do not claim, whatever [`Config::claims`] says: a crash would lose claimed frames.
+//! [Offline](Zone::offline) marks are volatile: after `open` such huge frames are allocated.
 //!
-//! [`create`]: PersistentZone::create
 //! [`open`]: PersistentZone::open
-//! [`close`]: PersistentZone::close
 
 use crate::config::{Config, Init};
 use crate::error::Error;
@@ -30,7 +22,6 @@ use craton_base::atomic::AtomicU64;
 
 const LINE: usize = 64;
 
-/// [`Zone`] has the other operations.
 pub struct PersistentZone<'a, G = Standard, M = Cached> {
     zone: Zone<'a, G, M>,
     page: Page<'a, G>,
@@ -40,8 +31,8 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 pub enum Opened {
     /// The zone was closed.
     Clean,
-    /// The zone was open at a crash: frames of requests under way may have no owner. The entries of
-    /// `corrected` huge frames were wrong, as after most crashes.
+    /// The zone was open at a crash; the entries of `corrected` huge frames were wrong, as after
+    /// most crashes.
     Recovered { corrected: usize },
 }
 
@@ -59,8 +50,9 @@ fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error>
 }
 
 impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
-    /// Whatever was there. `rows`, `children` and `page` ([`PAGE_WORDS`](crate::PAGE_WORDS) words)
-    /// lie in persistent memory at multiples of 64 bytes.
+    /// Overwrites. `rows`, `children` and `page` ([`PAGE_WORDS`](crate::PAGE_WORDS) words) lie in
+    /// persistent memory at multiples of 64 bytes. No other CPU may use the page, also in `open`
+    /// and `close`.
     pub fn create(
         frames: usize,
         page: &'a [AtomicU64],
@@ -82,7 +74,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok(new)
     }
 
-    /// Error: no zone, other frames, or another geometry.
+    /// Error: no zone, or another one; nothing is written.
     pub fn open(
         frames: usize,
         page: &'a [AtomicU64],
@@ -115,10 +107,8 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok((found, opened))
     }
 
-    /// Returns another view of a zone that [`create`](Self::create) or [`open`](Self::open) has
-    /// begun with the same arguments, for a holder that owns the arrays and borrows them for each
-    /// request. Only proofs of refused requests are the view's own, so that a request to a full
-    /// zone searches all trees.
+    /// Returns a view of a begun zone, for a holder that borrows the arrays for each request.
+    /// Proofs are the view's own: a request to a full zone searches all trees.
     pub fn view(
         frames: usize,
         page: &'a [AtomicU64],

@@ -1,15 +1,12 @@
 //! What refused requests have proved: that no block of an order is free.
 //!
-//! **What.** A refused request has searched all trees. It records that, and until frames are freed
-//! later requests of this order, or a larger one, are refused by one load. The paper searches again
-//! (LLFree §3.2.2).
+//! Until frames are freed, later requests of the order, or a larger one, are refused by one load.
 //! **State.** Epoch 48 · watched 1 · a bit for each order without a free block, 15.
 //! **Invariants.** *F8* An order's bit is set only while no block of this order is free, but for
 //! frees under way.
 //! **Threads.** A search watches, reads, then proves, which fails in another epoch. A request that
 //! makes frames free, also by giving up or by a claim's end, calls [`Proof::end`] last: if the
 //! search missed the frames, `end` sees the watch and begins another epoch.
-//! **Cost.** A free reads one word, which changes only around refusals.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
@@ -17,17 +14,15 @@ use craton_base::atomic::AtomicU64;
 const WATCHED: u64 = 1 << 15;
 const EPOCH_AT: u32 = 16;
 
-/// Alone on its line: its neighbours do not change around refusals.
+/// Alone on its line, which changes only around refusals.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Proof(AtomicU64);
 
-/// Of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch(u64);
 
 impl Proof {
-    /// No block of the order is free.
     #[inline]
     pub(crate) fn refuses(&self, order: u32) -> bool {
         self.0.read() >> order & 1 == 1
@@ -42,7 +37,6 @@ impl Proof {
         }
     }
 
-    /// Returns whether that holds.
     pub(crate) fn prove(&self, Watch(epoch): Watch, order: u32) -> bool {
         loop {
             let now = self.0.read();
@@ -62,7 +56,6 @@ impl Proof {
         self.0.read() & WATCHED != 0
     }
 
-    /// After frames became free.
     #[inline(always)]
     pub(crate) fn end(&self) {
         if self.is_watched() {

@@ -1,7 +1,5 @@
 //! A zone and a CPU as a [`FrameSource`]. Dense spans' frames are [`Kind::Unmovable`], pinned by
-//! many small objects; others [`Kind::Movable`].
-//!
-//! **Failure.** Frees that are no single block are validated frame by frame first: all or none.
+//! many small objects. Frees that are no single block are validated first: all or none.
 
 use crate::config::Request;
 use crate::error::Error;

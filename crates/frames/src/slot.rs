@@ -1,11 +1,9 @@
-//! The places of claims.
+//! The places of claims. A half's number names its slot, so that no half has two claims.
 //!
-//! **What.** A half's number names the one [`Slot`] for its claim: a free finds the claim by one
-//! read, and no half has two.
-//! **State.** The claim, or the number of claims that ended there, so that an empty slot's word
-//! never recurs.
+//! **State.** The claim, or the number of claims that ended there: an empty slot's word never
+//! recurs.
 //! **Threads.** Any CPU changes an open claim by compare-and-swap. Only the holder changes a held
-//! one: it moves frames between row and claim, by a few writes.
+//! one: it moves frames between row and claim.
 
 use crate::claim::Claim;
 use crate::local::Local;
@@ -29,7 +27,6 @@ impl Slot {
         self.word.exchange(old.0, new.0).is_ok()
     }
 
-    /// The holder's.
     #[inline]
     pub(crate) fn release(&self) {
         let ended = self.ended.load(Ordering::Relaxed).wrapping_add(1);
@@ -37,7 +34,6 @@ impl Slot {
         self.publish(Claim::none(ended));
     }
 
-    /// Ends the hold.
     #[inline]
     pub(crate) fn publish(&self, claim: Claim) {
         // ORDERING: pairs with `read`: who sees the hold's end sees what the holder changed.
@@ -54,7 +50,6 @@ impl Slot {
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     lines: &'a [Local],
-    /// log2 of a tree's halves.
     tree: u32,
 }
 
@@ -67,8 +62,7 @@ impl<'a> Slots<'a> {
         !self.lines.is_empty()
     }
 
-    /// One of eight for its tree: CPUs on different trees rarely share slots. A row's halves have
-    /// two.
+    /// One of eight for its tree: CPUs on different trees rarely share slots.
     #[inline(always)]
     pub(crate) fn of(&self, half: usize) -> &'a Slot {
         let at = (half >> self.tree) << 3 ^ (half & 7);

@@ -1,16 +1,12 @@
 //! The entries of trees, and the sets that find trees.
 //!
-//! **From.** LLFree §3.2.2: free count and reserved flag; classes *allocated*, *partial* and
-//! *free*. The paper searches the entries; here each class and kind has a [`Set`].
-//! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
+//! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1.
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
 //! frames is wholly free.
-//! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
-//! between two sets and reads the entry again until it is unchanged: the last set written matches.
-//! Free counts are summed from children, one cache line, when the class may have changed. Frees of
-//! huge frames note only a tree's first; a search for single frames notes that all of a tree is
-//! free.
+//! **Threads.** After changing an entry, a thread moves the tree between two sets and reads the
+//! entry again until it is unchanged: the last set written matches. Frees of huge frames note only
+//! a tree's first; searches note wholly free trees.
 
 mod rebuild;
 
@@ -23,20 +19,16 @@ use crate::word::Word;
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const FREE: u16 = 0x3ff;
-/// In a child's entry.
 const COUNTS: u32 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
-/// Of a wholly free tree.
 pub(crate) const ALL: u16 = 512;
 
-/// Kinds are kept on different trees while there is room (LLFree §7).
+/// Kinds lie on different trees while there is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Can be moved or reclaimed.
     Movable = 0,
-    /// The frame cannot be moved: it is the kernel's, or pinned.
     Unmovable = 1,
     Huge = 2,
 }
@@ -72,7 +64,7 @@ impl Entry {
         self.0 & RESERVED != 0
     }
 
-    /// The holder of a reserved tree counts when it lets go.
+    /// The CPU that reserves a tree counts later.
     pub(crate) fn may_have_free(self) -> bool {
         self.is_reserved() || !self.is_full()
     }
@@ -81,7 +73,6 @@ impl Entry {
         self.0 & FREE == 0
     }
 
-    /// As far as known.
     pub(crate) fn is_empty(self) -> bool {
         self.0 & FREE == ALL
     }
@@ -95,24 +86,23 @@ impl Entry {
     }
 }
 
-/// Limits between the classes of trees, in 512ths of a tree.
+/// In 512ths of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
     /// Fewer free frames: *allocated*.
     pub allocated: u16,
-    /// Trees with more free frames are *free*.
+    /// More: *free*.
     pub free: u16,
 }
 
 impl Default for Thresholds {
-    /// *Free* as LLFree §3.2.2. *Allocated* below 1/64, in the paper 12.5 %: in a zone nine tenths
-    /// full that is every used tree, and free ones would serve first.
+    /// *Free* as LLFree §3.2.2. *Allocated* below 1/64, not 12.5 %: in a zone nine tenths full that
+    /// is every used tree, and free ones would serve first.
     fn default() -> Self {
         Self { allocated: ALL / 64, free: ALL - ALL / 8 }
     }
 }
 
-/// Three classes of each kind, empty trees, trees with free huge frames.
 const SETS: usize = 3 * KINDS + 2;
 
 pub(crate) struct Trees<'a> {
@@ -157,13 +147,12 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Without claimed ones.
     pub(crate) fn frames<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> usize {
         let sums = Self::children(tree, lower).iter().map(|word| word.read() & (COUNTS << 16 | COUNTS)).sum::<u32>();
         ((sums & 0xffff) + (sums >> 16)) as usize
     }
 
-    /// In 512ths of a tree, rounded up. Frames whose taker may give up count as one.
+    /// Rounded up. Frames whose taker may give up count as one.
     pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
         let words = Self::children(tree, lower).iter().map(|word| word.read());
         let (sums, any) = words.fold((0, 0), |(sums, any), word| (sums + (word & (COUNTS << 16 | COUNTS)), any | word));
@@ -178,9 +167,7 @@ impl<'a> Trees<'a> {
         &lower.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2]
     }
 
-    /// If its class has changed.
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
-        // Frames may be freed meanwhile.
         loop {
             let entry = self.entry(tree);
             let new = entry.with(Self::count(tree, lower));
@@ -189,7 +176,7 @@ impl<'a> Trees<'a> {
             }
             if self.entries[tree].exchange(entry.0, new.0).is_ok() {
                 self.follow(tree, entry, new);
-                // Only a full tree has been passed over.
+                // Searches have passed over full trees only.
                 if !new.is_full() {
                     lower.proof.end();
                 }
@@ -197,7 +184,6 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// The count is likely `free`.
     pub(crate) fn note_as<G: Geometry, M: Media>(&self, tree: usize, free: u16, lower: &Lower<'_, G, M>) {
         let entry = self.entry(tree);
         let new = entry.with(free);
@@ -223,7 +209,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Or may be soon. Only a full count has this bit.
+    /// True also if one may be free soon. Only a full count has this bit.
     fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
         let either = u32::from(G::FULL_CHILD | Child::PENDING);
         Self::children(tree, lower).iter().any(|word| word.read() & (either << 16 | either) != 0)
@@ -239,29 +225,26 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether free frames, without a free huge frame, can change a class now. `None`: reserved,
-    /// since the unreserving CPU counts. Not if known to be partial: a CPU that finds it full
-    /// counts again; a rise to *free* waits for its next huge frame.
+    /// Whether free frames, without a free huge frame, can change the class. `None`: reserved. A
+    /// CPU that finds a partial tree full counts again.
     #[inline]
     pub(crate) fn can_matter(&self, tree: usize) -> Option<bool> {
         let entry = self.entry(tree);
         if entry.is_reserved() { None } else { Some(self.class(entry) != Class::Partial) }
     }
 
-    /// By its entry; `None`: reserved.
     pub(crate) fn open_class(&self, tree: usize) -> Option<Class> {
         let entry = self.entry(tree);
         (!entry.is_reserved()).then(|| self.class(entry))
     }
 
-    /// And unreserved.
     pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// From the old entry's set to the new one's. Each thread that changes the entry does, and
-    /// undoes its insertion if the entry is another one then.
+    /// Each thread that changes an entry does this, and undoes its insertion if the entry is
+    /// another one then.
     fn follow(&self, tree: usize, old: Entry, mut entry: Entry) {
         let mut before = self.own(old);
         loop {
@@ -283,7 +266,6 @@ impl<'a> Trees<'a> {
         if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) }
     }
 
-    /// Has a free huge frame; updates its entry if full.
     pub(crate) fn reveal<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         if !self.huge().has(tree) {
             self.huge().insert(tree);

@@ -1,18 +1,16 @@
 //! Words that threads share.
 //!
-//! **Threads.** All accesses are sequentially consistent. The proofs rest on it: a thread that sets
-//! a bit then reads the entry, one that changes an entry then reads the bits: one of the two sees
-//! the other; likewise for a tree's set and entry. On x86-64 it costs nothing: a change is a locked
-//! operation in every ordering, a load plain.
+//! **Threads.** [`Word`]'s accesses are sequentially consistent: of a thread that sets a bit, then
+//! reads the entry, and one that changes an entry, then reads the bits, one sees the other;
+//! likewise for a tree's set and entry. On x86-64 a change is a locked operation in every ordering.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) trait Word<V> {
     fn read(&self) -> V;
     fn write(&self, value: V);
-    /// Not shared yet: publishing it publishes the value.
+    /// Not shared yet.
     fn begin(&self, value: V);
-    /// Error: the current value.
     fn exchange(&self, old: V, new: V) -> Result<V, V>;
     fn replace(&self, value: V) -> V;
     fn add(&self, value: V) -> V;
@@ -80,7 +78,6 @@ fn count() {}
 #[cfg(test)]
 use tests::count;
 
-/// For tests.
 #[cfg(not(test))]
 #[inline(always)]
 pub(crate) fn visit() {}

@@ -1,9 +1,7 @@
 //! A zone: the upper level over the lower one (LLFree §3.2.2 and the appendix).
 //!
-//! **What.** Chooses each CPU's tree and claims: order 0 comes from claims, other orders from the
-//! tree.
-//! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also
-//! after every CPU returned its claims, unless a thread frees some meanwhile.
+//! Order 0 comes from the CPU's claims, other orders from its tree. [`Error::NoMemory`] comes only
+//! when no tree has aligned free frames of the order, also after every CPU returned its claims.
 
 mod begin;
 mod claims;
@@ -22,15 +20,14 @@ use crate::offline::Offline;
 use crate::tree::{KINDS, Kind, Trees};
 use crate::word;
 
-/// Consecutive frees that make a CPU prefer their tree, F (LLFree §3.2.2).
+/// Consecutive frees to a tree before the CPU prefers it, F (LLFree §3.2.2).
 pub(crate) const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
-/// Of any geometry.
 const MOST_CHILDREN: usize = 64;
 
-/// A zone of frames. `M` is the lower level's persistence.
+/// `M` is the lower level's persistence.
 pub struct Zone<'a, G = Standard, M = Volatile> {
     pub(crate) lower: Lower<'a, G, M>,
     pub(crate) trees: Trees<'a>,
@@ -54,7 +51,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(&self.locals[processor * KINDS + kind as usize])
     }
 
-    /// Allocates 2^`order` aligned frames; returns the first.
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -88,7 +84,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         found.ok_or(Error::NoMemory)
     }
 
-    /// After a free, if the tree's class may have changed.
     #[inline(always)]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
@@ -124,26 +119,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// It lacks the huge frame that its set promised.
     pub(crate) fn look_again(&self, tree: usize) {
         self.trees.note_huge(tree, &self.lower);
         self.trees.note(tree, &self.lower);
     }
 
-    /// `from`, if valid, then the fullest with `frames` free.
+    /// `from`, then the fullest.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
         let mut fullest = true;
-        // Left to try, as count and number: read once.
+        // Count and number, read once.
         let mut left: Option<[u32; MOST_CHILDREN]> = None;
         let mut before = u32::MAX;
         core::iter::from_fn(move || {
             if let Some(child) = next.take() {
                 return Some(first + child);
             }
-            // Most often the first will do.
             if core::mem::take(&mut fullest) {
                 before = self.lower.fullest(tree, from, frames);
                 return (before != u32::MAX).then_some(first + (before & 0xff) as usize);
@@ -164,7 +157,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// From the last used huge frame, or huge frames beside the last.
     #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
         if Self::IS_PAPER && order >= G::HUGE_ORDER {
@@ -190,8 +182,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
-    /// On the CPU's tree, or another, then reserved. `take` gets the tree and its last used huge
-    /// frame; returns its result and the huge frame.
+    /// `take` gets the tree and its last used huge frame; returns its result and the huge frame.
     fn get_some<R>(
         &self,
         local: &Local,
@@ -234,7 +225,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Allocates the frames at a place if all are free.
+    /// All or none.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
         let refused =
@@ -251,7 +242,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Claims and reserved trees.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
         for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
@@ -263,9 +253,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    /// Claimed ones too. Exact when nothing is under way.
+    /// Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
-        // Trees known to be full.
         let is_open = |tree: &usize| self.trees.entry(*tree).may_have_free();
         let free: usize = (0..self.trees.len()).filter(is_open).map(|tree| Trees::frames(tree, &self.lower)).sum();
         free + self.lower.slots.iter().map(|slot| slot.read().frames()).sum::<usize>()
@@ -275,7 +264,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         (0..self.lower.huge_frames()).filter(|child| self.lower.child(*child).is_empty::<G>()).count()
     }
 
-    /// Claimed frames are not.
+    /// Claimed frames are not free.
     pub fn is_free(&self, frame: usize) -> Result<bool, Error> {
         self.check_place(frame, 0)?;
         Ok(!self.lower.is_allocated(frame))

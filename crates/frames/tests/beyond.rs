@@ -119,7 +119,7 @@ fn a_zone_that_begins_offline_keeps_rows_as_they_are() {
     taken.sort_unstable();
     assert!(taken.into_iter().eq(33 * HUGE..34 * HUGE));
     zone.online(0, 33).unwrap();
-    // The zone ends in it: it can never come online.
+    // The zone ends in that huge frame.
     assert!(zone.online(2 * TREE + 3 * HUGE, 1).is_err());
     zone.online(34 * HUGE, 33).unwrap();
     assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (0, frames - 100 - HUGE));
@@ -171,7 +171,6 @@ fn kinds_lie_on_different_trees_while_there_is_room() {
     });
 }
 
-/// The search notes it.
 #[test]
 fn trees_that_became_wholly_free_serve_any_kind_and_after_others() {
     with_zone(40 * TREE, 1, |zone| {
@@ -302,7 +301,6 @@ fn metadata_of_128_gib_is_at_most_4_2_mib() {
 
 #[test]
 fn the_last_frame_is_found_also_by_those_who_share_a_tree() {
-    // Fewer trees than processors.
     with_zone(HUGE + 1, 4, |zone| {
         let mut held: Vec<usize> = Vec::new();
         for n in 0..HUGE + 1 {

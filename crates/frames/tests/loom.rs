@@ -1,4 +1,3 @@
-//! Requests at once in every order of their steps.
 #![cfg(loom)]
 
 #[allow(dead_code, reason = "the model's part is not used here")]

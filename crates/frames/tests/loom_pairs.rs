@@ -1,10 +1,8 @@
-//! Every pair of concurrent requests, at every order: no frame has two owners, none is lost, and
-//! the invariants hold.
+//! Every pair of concurrent requests: no frame has two owners, none is lost, and the invariants
+//! hold.
 //!
-//! **What.** The tiny geometry's orders 0 and 1 are within a row as 0 to 6, 2 and 3 quarters and
-//! halves of a huge frame as 7 and 8, 4 a huge frame as 9, 5 two as 10. Each pair runs in an empty
-//! zone, where each processor has a tree; with only the larger request's frames free; and with one
-//! free huge frame.
+//! The tiny geometry's orders 0 and 1 are within a row as 0 to 6, 2 and 3 quarters and halves of a
+//! huge frame as 7 and 8, 4 a huge frame as 9, 5 two as 10.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -15,10 +13,9 @@ use std::sync::Arc;
 const FRAMES: usize = 2 * Tiny::TREE;
 
 type World = Zone<'static, Tiny>;
-/// With their orders.
 type Held = Vec<(usize, u32)>;
 
-/// Free at first.
+/// The frames that are free at first.
 #[derive(Clone, Copy, PartialEq)]
 enum Room {
     All,
@@ -29,23 +26,20 @@ enum Room {
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Get(u32),
-    /// Free at first, if possible.
     GetAt(u32),
     Put(u32),
-    /// Of a whole.
     PutPart {
         of: u32,
         part: u32,
     },
-    /// Of one tree, until that is the processor's.
+    /// Of one tree, until the processor reserves it.
     PutFour,
-    /// The other processor's claims and trees.
+    /// The other processor.
     Drain,
-    /// And brings it back online.
+    /// Takes a huge frame offline, and brings it back.
     Reclaim,
 }
 
-/// A single frame of the last two tells as much as the others.
 const OPS: [Op; 21] = [
     Op::Get(0),
     Op::Get(1),
@@ -85,18 +79,15 @@ fn get(zone: &World, processor: usize, order: u32) -> Held {
 }
 
 impl Op {
-    /// Before the hand begins.
     fn prepare(self, zone: &World, processor: usize) -> Held {
         match self {
             Self::Put(order) | Self::PutPart { of: order, .. } => get(zone, processor, order),
             Self::PutFour => (0..4).flat_map(|_| get(zone, processor, 0)).collect(),
-            // So that there is something to drain.
             Self::Drain => get(zone, 1 - processor, 0),
             _ => Held::new(),
         }
     }
 
-    /// It needs free frames of this order.
     fn wants(self) -> Option<u32> {
         match self {
             Self::Get(order) | Self::GetAt(order) => Some(order),
@@ -105,7 +96,6 @@ impl Op {
         }
     }
 
-    /// Returns what the hand then holds.
     fn act(self, zone: &World, processor: usize, mut held: Held) -> Held {
         match self {
             Self::Get(order) => held.extend(get(zone, processor, order)),
@@ -132,7 +122,6 @@ impl Op {
     }
 }
 
-/// All but one block of an order.
 fn fill(zone: &World, but: Option<u32>) -> Held {
     let room = but.map(|order| zone.get(request(0, order)));
     let all = (0..=Tiny::MAX_ORDER).rev();
@@ -144,7 +133,7 @@ fn fill(zone: &World, but: Option<u32>) -> Held {
 }
 
 fn run(ops: [Op; 2], claims: bool, room: Room, second: usize) {
-    // With three unforced switches it takes a minute.
+    // Three unforced switches take a minute.
     let switches = if std::env::var_os("CRATON_FULL").is_some() { 3 } else { 2 };
     check(switches, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));
@@ -179,7 +168,6 @@ fn run(ops: [Op; 2], claims: bool, room: Room, second: usize) {
     });
 }
 
-/// Two processors, or two threads that both take themselves for the first.
 fn run_all(claims: bool, room: Room, second: usize) {
     for (n, one) in OPS.into_iter().enumerate() {
         OPS[n..].iter().for_each(|other| run([one, *other], claims, room, second));

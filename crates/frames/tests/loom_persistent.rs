@@ -1,5 +1,4 @@
-//! Two processors in a persistent zone, where a split takes one step more: no frame has two owners,
-//! none is lost, and the invariants hold.
+//! Two processors in a persistent zone, where a split takes one step more.
 
 use crate::common::{Arrays, array};
 use craton_base::atomic::model::check;
@@ -10,15 +9,13 @@ use std::sync::Arc;
 const FRAMES: usize = Tiny::TREE;
 
 type Zone = PersistentZone<'static, Tiny, Cached>;
-/// Returns what it has taken.
 type Hand = fn(&Zone) -> Option<(usize, u32)>;
 
 fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// Each hand frees a part of the first quarter, one allocation, or makes another request; `left`
-/// stays allocated.
+/// `left` stays allocated for the final check.
 fn run(left: &'static [usize], hands: [Hand; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));

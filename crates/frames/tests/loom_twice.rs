@@ -1,7 +1,4 @@
 //! Two frees of the same frames at once: exactly one succeeds, and the invariants hold.
-//!
-//! **What.** Frames of an open claim, with frames left or without; of an unclaimed half; of a half
-//! with a free frame; of a whole; and while a third request claims, allocates or returns claims.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -12,23 +9,21 @@ use std::sync::Arc;
 const FRAMES: usize = Tiny::TREE;
 
 type World = Zone<'static, Tiny>;
-/// First frame and order.
 type Block = (usize, u32);
 
 fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// Allocated when both begin; freed by both, in order.
+/// Returns blocks that are allocated, and those that both free, in order.
 type Before = fn(&World) -> (Vec<Block>, Vec<Block>);
-/// By the first thread, after its frees.
+/// The first thread does this after its frees.
 type Besides = fn(&World) -> Vec<Block>;
 
 fn get(zone: &World, processor: usize, order: u32) -> Block {
     (zone.get(request(processor, order)).unwrap(), order)
 }
 
-/// Each by two threads as these processors.
 fn run(claims: bool, before: Before, besides: Besides, processors: [usize; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));
@@ -75,7 +70,6 @@ fn nothing(_: &World) -> Vec<Block> {
     Vec::new()
 }
 
-/// Both processors in turns, and the claims' owner twice.
 fn run_all(before: Before, besides: Besides) {
     for processors in [[0, 1], [1, 0], [1, 1]] {
         run(true, before, besides, processors);

@@ -25,7 +25,6 @@ impl World {
     }
 }
 
-/// With its initial frames.
 type Hand<G = Tiny> = fn(&Zone<'_, G>, &[usize]) -> Held;
 /// Returns the hands' frames, and those to keep.
 type Before<G> = fn(&Zone<'_, G>) -> (Vec<usize>, Held);
@@ -122,7 +121,6 @@ fn puts_of_neighbours() {
 fn a_part_of_a_huge_frame_and_a_single_frame() {
     for order in [2, 3] {
         let hand: Hand = if order == 2 { |z, _| get(z, 0, 2) } else { |z, _| get(z, 0, 3) };
-        // Both want the same huge frame.
         let before =
             |z: &Zone<'_, Tiny>| (vec![], vec![(z.get(request(1, 5)).unwrap(), 5), (z.get(request(1, 4)).unwrap(), 4)]);
         run(false, before, [hand, |z, _| get(z, 1, 0)]);
@@ -148,10 +146,9 @@ fn two_huge_frames_at_once_and_one() {
     run(false, nothing, [|z, _| get(z, 0, 5), |z, _| get(z, 1, 4)]);
 }
 
-/// Each hand frees a part.
 fn one_huge(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
     let frame = zone.get(request(0, 4)).unwrap();
-    // The rest stays allocated for the final check.
+    // For the final check.
     (vec![frame], (2..16).map(|at| (frame + at, 0)).collect())
 }
 
@@ -211,7 +208,7 @@ fn the_last_frames_are_found_in_claims_of_others() {
     );
 }
 
-/// Of a row, one after the other, so that the processor keeps them.
+/// Frames of a row, one after the other, so that the processor keeps them.
 #[test]
 fn frames_that_are_freed_together_and_a_get() {
     let before = |z: &Zone<'_, Tiny>| ((0..6).map(|_| z.get(request(0, 0)).unwrap()).collect(), Held::new());
@@ -228,7 +225,6 @@ fn frames_that_are_freed_together_and_a_get() {
     );
 }
 
-/// One tree of two pairs of huge frames.
 #[derive(Clone, Copy)]
 struct TwoPairs;
 
@@ -242,7 +238,7 @@ fn all_huge(zone: &Zone<'_, TwoPairs>) -> Vec<usize> {
     (0..4).map(|_| zone.get(request(0, 4)).unwrap()).collect()
 }
 
-/// The first free in a tree notes it.
+/// The tree's first free notes it.
 #[test]
 fn huge_frames_of_a_full_tree_come_back_at_once() {
     let befores: [Before<TwoPairs>; 3] = [
@@ -255,8 +251,7 @@ fn huge_frames_of_a_full_tree_come_back_at_once() {
     }
 }
 
-/// One sees an earlier one free, and does not note the tree; that one is taken, and the tree looks
-/// full.
+/// One free sees an earlier huge frame free, and does not note the tree; that one is taken.
 #[test]
 fn a_huge_frame_is_freed_behind_an_allocated_one() {
     let before: Before<TwoPairs> = |z| {
@@ -267,7 +262,6 @@ fn a_huge_frame_is_freed_behind_an_allocated_one() {
     run_in(false, before, [|z, given| put(z, 0, given[0], 4), |z, _| [get(z, 1, 4), get(z, 1, 4)].concat()]);
 }
 
-/// As in the paper.
 #[test]
 fn a_tree_is_stolen_while_its_processor_uses_it() {
     let before: Before<Paper<Tiny>> = |z| {
@@ -277,7 +271,6 @@ fn a_tree_is_stolen_while_its_processor_uses_it() {
     run_in(false, before, [|z, given| [get(z, 0, 1), put(z, 0, given[0], 0)].concat(), |z, _| get(z, 1, 2)]);
 }
 
-/// As in the paper: the fourth free reserves the tree, while the other processor reserves one.
 #[test]
 fn a_tree_is_reserved_by_frees_and_by_a_get() {
     let before: Before<Paper<Tiny>> = |z| {

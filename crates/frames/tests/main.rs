@@ -1,4 +1,3 @@
-//! All tests but orders of steps (`loom.rs`).
 #![cfg(not(loom))]
 
 mod beyond;

@@ -60,7 +60,7 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
     let zone: Zone<'_, G> = arrays.zone(frames, Init::Free, config).unwrap();
     let mut model = Model { zone, allocated: vec![false; frames], held: Vec::new() };
     model.check();
-    // The largest order varies, so that the zone fills up with each.
+    // So that the zone fills up with each order.
     let mut most = G::MAX_ORDER + 1;
     for step in 0..steps {
         let kind = KINDS[rng.below(3) as usize];
@@ -76,7 +76,6 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
                 if rng.below(4) > 0 {
                     model.put(frame, Request { order, ..request });
                 } else {
-                    // In parts.
                     let part = rng.below(u64::from(order) + 1) as u32;
                     for at in (frame..frame + (1 << order)).step_by(1 << part) {
                         model.put(at, Request { order: part, ..request });
@@ -84,7 +83,7 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
                 }
             }
             18 => {
-                // Whatever lies there, also free frames.
+                // Some of the frames may be free.
                 let frame = rng.below(frames as u64) as usize >> request.order << request.order;
                 if frame + (1 << request.order) <= frames
                     && !model.allocated[frame..frame + (1 << request.order)].iter().all(|a| *a)

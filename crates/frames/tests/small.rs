@@ -1,9 +1,8 @@
-//! Every sequence of requests up to a length, in one tree of two huge frames of sixteen.
+//! Every short sequence of requests, in one tree of two huge frames.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
 
-/// Part of the last huge frame is missing.
 const FRAMES: usize = Tiny::TREE - 3;
 /// One more with `CRATON_FULL=1`.
 const LENGTH: usize = 6;
@@ -11,10 +10,9 @@ const LENGTH: usize = 6;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Get(u32),
-    /// Allocated first, or last.
     PutFirst,
     PutLast,
-    /// The second half of the last.
+    /// Of the last.
     PutPart,
     Drain,
 }
@@ -36,7 +34,6 @@ fn request(order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor: 0 }
 }
 
-/// After a sequence.
 struct Walk<'a, G> {
     zone: Zone<'a, G>,
     allocated: [bool; FRAMES],
@@ -50,7 +47,7 @@ impl<G: Geometry> Walk<'_, G> {
         assert_eq!(self.zone.put(frame, request(order)), Err(Error::NotAllocated { frame, order }));
     }
 
-    /// Returns whether there was anything to do.
+    /// Returns whether it did anything.
     fn step(&mut self, step: Step) -> bool {
         match step {
             Step::Get(order) => {
@@ -88,7 +85,6 @@ impl<G: Geometry> Walk<'_, G> {
 fn walk<G: Geometry>(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut Vec<Step>) -> u64 {
     let zone: Zone<'_, G> = arrays.zone(FRAMES, init, Config { claims, ..Config::new(1) }).unwrap();
     let is_allocated = init == Init::Allocated;
-    // A full zone's frames are held as the orders that they make up.
     let held = if is_allocated { vec![(0, 4), (16, 3), (24, 2), (28, 0)] } else { vec![] };
     let mut walk = Walk { zone, allocated: [is_allocated; FRAMES], held };
     // A step that did nothing was tried alone already.

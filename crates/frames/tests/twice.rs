@@ -1,12 +1,10 @@
-//! Two threads free the same frames at once: of each one succeeds. `loom_twice.rs` has every order
-//! of steps.
+//! Two threads free the same frames at once.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Standard, Zone};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-/// One tree, and rounds of it.
 const FRAMES: usize = Standard::TREE;
 const BATCH: usize = 512;
 
@@ -14,7 +12,7 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// Both threads are at this step.
+/// Waits until both threads are at this step.
 fn meet(arrived: &AtomicUsize, step: usize) {
     arrived.fetch_add(1, SeqCst);
     let mut spins = 0;
@@ -24,7 +22,6 @@ fn meet(arrived: &AtomicUsize, step: usize) {
     }
 }
 
-/// Batch after batch; allocates them anew in between.
 fn race(order: u32, claims: bool, processors: [usize; 2], rounds: usize) {
     let arrays = Arrays::new(Sizes::of::<Standard>(FRAMES, 2));
     let zone: Zone<'_> = arrays.zone(FRAMES, Init::Free, Config { claims, ..Config::new(2) }).unwrap();

@@ -1,12 +1,9 @@
 //! The memory under a buffer, and its redzones.
 //!
-//! **State.**
 //! ```text
 //! object of the heap: | redzone: 16 bytes or the alignment | buffer | redzone: 16 to 64 bytes |
 //! pages:              closed page | redzone | buffer | redzone up to the alignment | closed page
 //! ```
-//! On pages a buffer ends as close to the closed page as its alignment allows.
-//!
 //! **Unsafe.** Writes to memory that is handed out.
 
 use crate::guard;
@@ -15,9 +12,8 @@ use crate::setting::{REDZONE, SAMPLED};
 use crate::table::{Buffer, Kind};
 use craton_heap::size_class::{self, MAX_CLASSED};
 
-/// Bytes before a buffer, and its alignment, at least.
+/// The least alignment, and redzone before a buffer.
 pub(crate) const UNIT: usize = 16;
-/// Redzone behind a buffer, at most.
 const TAIL: usize = 64;
 const LEAST_TAIL: usize = 16;
 
@@ -28,7 +24,6 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Bytes before and behind; `None`: no object is large enough.
 pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     let front = align.max(UNIT);
     let total = front.checked_add(size)?.checked_add(LEAST_TAIL).filter(|total| *total <= isize::MAX as usize)?;
@@ -70,7 +65,6 @@ pub(crate) unsafe fn write_redzones(buffer: &Buffer, secret: u64) {
 }
 
 /// Offset from the buffer's start.
-///
 /// # Safety
 /// The buffer's memory can be read.
 pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isize, Wrong)> {
@@ -78,7 +72,6 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isi
         return None;
     }
     let [front, tail] = redzones(buffer);
-    // Behind it first, where it is more likely.
     [tail, front].into_iter().find_map(|(at, bytes)| {
         // SAFETY: by the contract.
         let wrong = unsafe { pattern::check_redzone(at as *const u8, bytes, secret) }?;
@@ -86,7 +79,6 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isi
     })
 }
 
-/// The object's class, or `None` and its size.
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }

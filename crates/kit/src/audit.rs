@@ -1,11 +1,9 @@
-//! The log of the last transactions with buffers (Bonwick94 §6.1).
-//!
-//! **State.** A ring of entries, half a cache line each; stacks lie elsewhere, by number:
+//! The log of the last transactions with buffers (Bonwick94 §6.1): a ring of entries, half a cache
+//! line each.
 //! ```text
 //! | time (8) | address (8) | size (8) | stack (4) | thread and action (4) |
 //! ```
-//! **Threads.** A writer takes a number and writes that entry, time last and 0 meanwhile: readers
-//! skip unfinished entries. **Failure.** The count shows how many were overwritten.
+//! **Threads.** A writer stores the time last, and 0 meanwhile: readers skip unfinished entries.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 
@@ -24,15 +22,12 @@ pub enum Action {
 pub struct Transaction {
     pub time_ns: u64,
     pub address: usize,
-    /// The size as requested.
     pub size: usize,
-    /// The stack's number; 0 means none.
     pub stack: u32,
     pub thread: u32,
     pub action: Action,
 }
 
-/// An entry of zeros is empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
@@ -46,7 +41,7 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// In `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
+/// Above thread numbers (the kernel's limit is 2²²).
 const ACTION_SHIFT: u32 = 30;
 
 pub struct Log {
@@ -56,7 +51,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Offsets and sizes in bytes, for readers of another process.
+    /// For readers of another process.
     pub const SHAPE: [(&'static str, usize); 10] = [
         ("log.entries", offset_of!(Self, entries) + Table::<Entry>::SHAPE[0]),
         ("log.len", offset_of!(Self, len)),
@@ -73,12 +68,10 @@ impl Log {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
-    /// Makes a log of `len` ≥ 1 entries of zeros.
     pub const fn new(entries: Table<Entry>, len: usize) -> Self {
         Self { entries, len, next: AtomicU64::new(0) }
     }
 
-    /// Adds a transaction; it replaces the oldest if need be.
     pub fn add(&self, what: Transaction) {
         if self.len == 0 {
             return;
@@ -110,7 +103,7 @@ impl Log {
         self.count().min(self.len as u64)
     }
 
-    /// Tells transactions, the newest first, until `tell` returns `false`.
+    /// Newest first, until `false`.
     pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
         let end = self.count();
         for number in (end - self.kept()..end).rev() {

@@ -1,7 +1,5 @@
 //! The life of a buffer: `Live` → `Freeing` → `Freed`, or `Closed` with its pages → gone.
 //!
-//! **Failure.** A mistake of the program is a [`Finding`], with which the caller ends the process.
-//!
 //! **Unsafe.** Fills and reads buffers.
 
 use crate::area::{self, Area};
@@ -20,14 +18,13 @@ use craton_heap::hooks::Hooks;
 use craton_heap::{Heap, Misuse};
 use craton_os::{precise_ns, processor_ns};
 
-/// A buffer's owner: malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target(pub(crate) u16);
 
 impl Target {
     pub const MALLOC: Self = Self(0);
 
-    /// Caches' numbers are below 2¹⁶ − 1.
+    /// `id`: below 2¹⁶ − 1.
     pub fn cache(id: u16) -> Self {
         Self(id + 1)
     }
@@ -38,8 +35,7 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// Records time, stack and thread, if the checks need them. `place` is where a sample keeps the
-    /// stack.
+    /// `place`: a sample's, for the stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
@@ -61,13 +57,12 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The checks of a request of `size` bytes; 0 means none.
     #[inline]
     pub fn checks_of(&self, size: usize) -> u16 {
         if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
     }
 
-    /// Allocates a buffer; null means no memory.
+    /// Null: no memory.
     pub fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -79,7 +74,6 @@ impl<P: Process> Kit<P> {
         self.alloc_by(heap, size, align, target, checks, family::ANY)
     }
 
-    /// Allocates a buffer as a function of a [`family`] does.
     pub fn alloc_by<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -125,7 +119,6 @@ impl<P: Process> Kit<P> {
         Ok(area.address as *mut u8)
     }
 
-    /// Allocates a buffer on separate pages; null means no pages.
     pub fn alloc_sample<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -144,8 +137,7 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Counts allocations that a cache served without slabs; returns whether the next becomes a
-    /// sample.
+    /// Returns whether the next allocation becomes a sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
@@ -154,13 +146,12 @@ impl<P: Process> Kit<P> {
         self.sample.begin(class);
     }
 
-    /// Whether the next object of `class` becomes a sample; class 0 holds large objects.
     #[inline]
     pub fn is_sample_due(&self, class: usize) -> bool {
         self.sample.is_due(class)
     }
 
-    /// Counts objects about to leave the slabs; returns how many of `want` may at once.
+    /// Returns how many of `want` objects may leave the slabs at once.
     #[inline]
     pub fn bound(&self, class: usize, want: u32) -> u32 {
         self.sample.bound(class, want)
@@ -204,10 +195,9 @@ impl<P: Process> Kit<P> {
         Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
     }
 
-    /// Frees a buffer; `false` means no buffer.
-    ///
+    /// `false`: no buffer.
     /// # Safety
-    /// The caller no longer uses the memory, if a buffer.
+    /// The caller gives the memory up, if a buffer.
     pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -216,7 +206,7 @@ impl<P: Process> Kit<P> {
     ) -> Result<bool, Finding> {
         let address = pointer as usize;
         self.table.prefetch(address);
-        // Where all buffers are audited, captures the stack while the record comes.
+        // Captures the stack while the record comes, where all buffers are audited.
         let (checks, place) = match self.setting.checks_of_class(0) {
             checks if checks & AUDIT != 0 => (checks, None),
             _ => match self.table.get(address) {
@@ -231,7 +221,6 @@ impl<P: Process> Kit<P> {
         let given = self.event(checks, place);
         let found = self.table.with(address, |b| {
             let was = *b;
-            // Of two threads that free it one finds it free.
             if was.state == State::Live && was.target == target.0 {
                 (b.state, b.given) = (State::Freeing, given);
             }
@@ -273,7 +262,7 @@ impl<P: Process> Kit<P> {
         least.max(buffer.size + 128)
     }
 
-    /// Removes a buffer's record after its wait; a finding if it was written meanwhile.
+    /// A finding if the buffer was written while it waited.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
         self.check_freed(&buffer, "alloc")?;
@@ -292,13 +281,12 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Checks all buffers. Returns the first finding, or how many there were.
+    /// Returns the first finding, or the number of buffers.
     pub fn check_all(&self, found_by: &'static str) -> Result<usize, Finding> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// Checks a forked process's own buffers when it ends: its parent checks what waited at the
-    /// fork.
+    /// Checks when a forked process ends; its parent checks what waited at the fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -312,7 +300,6 @@ impl<P: Process> Kit<P> {
         )
     }
 
-    /// Checks buffers of the table, if wanted, and those that `others` visits.
     fn check_where(
         &self,
         found_by: &'static str,
@@ -340,7 +327,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// The size of malloc's live buffer; `None` means no buffer.
+    /// `None`: no buffer of malloc's.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -353,8 +340,7 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether `pointer` is a live buffer of `target`. A finding if it is free, another's, or
-    /// overwritten.
+    /// A finding if the buffer is free, another's, or overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -362,7 +348,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// A finding if the program claims a wrong size or alignment.
     pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
         if buffer.state != State::Live {
@@ -375,9 +360,7 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Reports how many buffers of `target` are live, and who has them.
     pub fn report_live(&self, target: Target, call: &'static str) {
-        /// Buffers that are printed one by one.
         const MOST: usize = 20;
         let (mut count, mut some) = (0, [Buffer::default(); MOST]);
         self.table.each(|buffer| {
@@ -391,8 +374,7 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// Explains a pointer that the heap refuses, by its buffer or the log, and ends the process.
-    /// Returns if a handle, unknown to the kit, is at fault.
+    /// Ends the process, unless a handle is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {

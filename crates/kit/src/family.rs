@@ -1,14 +1,10 @@
-//! The functions that allocate and free: which of them form pairs.
-//!
-//! **What.** Under `mismatch` a buffer keeps the family of the function that allocated it, a
-//! number, so that it can be a constant argument; a free by another family is a
-//! [`Mistake::Mismatch`]. **From.** C++17 \[new.delete\].
+//! Which functions that allocate and free form pairs (C++17 \[new.delete\]). A family is a number,
+//! so that it can be a constant argument.
 
 use crate::report::{Finding, Mistake};
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 
-/// Or not checked.
 pub const ANY: u8 = 0;
 pub const C: u8 = 1;
 pub const NEW: u8 = 2;
@@ -26,7 +22,6 @@ pub const fn aligned(family: u8) -> u8 {
     }
 }
 
-/// Allocator and deallocator, for reports.
 pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
     match family {
         NEW => ("operator new", "operator delete"),
@@ -37,7 +32,6 @@ pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
     }
 }
 
-/// Of a function that frees.
 fn of_call(call: &str, with_align: bool) -> u8 {
     let plain = match call {
         "operator delete" => NEW,

@@ -1,8 +1,6 @@
-//! Accesses to memory that the program may not touch.
-//!
-//! **What.** Closed pages beside and under buffers fault: the handler reports what was done to
-//! which buffer, then passes the signal on. An address made of a pattern was read from freed or
-//! unwritten memory: registers may show from which buffer.
+//! Accesses to closed pages: the handler reports which buffer, then passes the signal on. An
+//! address made of a pattern was read from freed or unwritten memory: registers may show from which
+//! buffer.
 //!
 //! **Unsafe.** Reads buffers.
 
@@ -17,14 +15,14 @@ use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
 use craton_os::{precise_ns, process, unwind, watch};
 
-/// A buffer, or a pattern without a buffer: the address, and whether of freed memory.
+/// `Pattern`: the address, and whether of freed memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {
     Buffer(Finding),
     Pattern(usize, bool),
 }
 
-/// The farthest from a buffer with pages; unbounded in the arena, which holds nothing else.
+/// Unbounded in the arena, which holds nothing else.
 const FAR: usize = 1 << 20;
 /// Closer to the stack pointer it is a stack's end.
 const NEAR_STACK: usize = 64 << 10;
@@ -35,8 +33,7 @@ fn gap(buffer: &Buffer, address: usize) -> usize {
 }
 
 impl<P: Process> Kit<P> {
-    /// Reports a fault if a buffer explains it. The handler that [`Kit::set_option`] installs calls
-    /// this, unless the thread is in the kit, whose locks it holds.
+    /// The handler does not call this while the thread is in the kit, whose locks it holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         if fault.is_watch {
             return self.on_watch(fault);
@@ -51,7 +48,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Watches the end of a buffer that goes out.
     pub(crate) fn watch(&self, buffer: &Buffer) {
         if buffer.checks & GUARD != 0 && buffer.kind != Kind::Heap {
             let now_ns = if buffer.taken.time_ns > 0 { buffer.taken.time_ns } else { precise_ns() };
@@ -85,7 +81,6 @@ impl<P: Process> Kit<P> {
         self.end_at(&Finding { mistake, buffer }, &frames[..n]);
     }
 
-    /// The fault's cause; `in_heap` tells whether an address lies in the heap.
     pub(crate) fn cause_of(&self, fault: &Fault, in_heap: impl Fn(usize) -> bool) -> Option<Cause> {
         let near = || {
             let buffer = self.buffer_near(fault.address, in_heap(fault.address));
@@ -101,7 +96,7 @@ impl<P: Process> Kit<P> {
         let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
         let made_of = |value| patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word));
         if let Some((at, buffer)) = fault.target_at.and_then(|at| Some((at, self.buffer_around(at)?))) {
-            // SAFETY: a word of an open buffer, or on its last page: the instruction read it.
+            // SAFETY: the instruction read this word of an open buffer, or of its last page.
             let value = unsafe { (at as *const usize).read_unaligned() };
             if let Some((_, freed)) = made_of(value) {
                 let mistake = Mistake::Pattern { value, freed, buffers: 1 };
@@ -118,8 +113,7 @@ impl<P: Process> Kit<P> {
         })
     }
 
-    /// The buffer on or beside whose pages an address is. For buffers on the heap only a page
-    /// before the first or behind the last counts, where no object is.
+    /// Beside the heap only the next page counts.
     fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
         let page = process::page_size();
         let mut best: Option<(usize, Buffer)> = None;
@@ -139,7 +133,6 @@ impl<P: Process> Kit<P> {
         best.map(|(_, buffer)| buffer)
     }
 
-    /// The nearest buffer with pages, for an address past the closed ones beside them.
     fn buffer_far(&self, address: usize, stack: usize) -> Option<Buffer> {
         if address.abs_diff(stack) < NEAR_STACK {
             return None;
@@ -159,7 +152,7 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A buffer that holds the pattern and that a register points into; and how many there are.
+    /// A register points into the buffer. Also returns how many there are.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

@@ -1,20 +1,12 @@
 //! Pages for single buffers.
 //!
-//! **What.** A small buffer gets a page of the arena; a larger one a mapping with a closed page at
-//! each end. Freed pages are reused in FIFO order.
+//! A small buffer gets a slot of the arena, with three closed pages on both sides; a larger one a
+//! mapping with a closed page at each end. Freed pages are reused in FIFO order.
 //!
-//! **State.** `| closed × 3 | slot 0 | closed × 3 | slot 1 | … | closed × 3 |`, machine pages: an
-//! access up to three pages past a buffer meets no other. Freed slots form a ring, each with its
-//! buffer.
-//!
-//! An advice makes each slot one mapping (VMA), distinct from closed neighbours: opening or closing
-//! needs no split and merge (3.6 µs a pair against 7.9). A fork copies all these, tens of
-//! milliseconds: from a process's first fork on, marks in the page table close pages
-//! ([`guarded::shut`], Linux 6.13), and the VMAs merge, except slots that were open (each has its
-//! `anon_vma`). A mark costs 8 µs a pair against 4.4, since closed pages lose their memory.
-//!
-//! **Failure.** Near the limit of mappings, and for alignments above a page, there is no area: the
-//! buffer lies on the heap.
+//! An advice makes each slot one mapping (VMA): opening or closing needs no split and merge (3.6 µs
+//! a pair against 7.9). A fork copies all these, tens of milliseconds: from a process's first fork
+//! on, marks in the page table close pages ([`guarded::shut`], Linux 6.13; 8 µs a pair against 4.4,
+//! since closed pages lose their memory), and the VMAs merge, except slots that were open.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -26,12 +18,11 @@ use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 const SLOTS: usize = 1 << 15;
-/// From one slot to the next: all but one are closed.
 const STRIDE: usize = 4;
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
-/// That join the arena's one mapping at a time.
+/// Slots that join the arena's one mapping at a time.
 const STEP: usize = 512;
-/// Of the program and the rest of the library.
+/// Mappings of the program and the rest of the library.
 const OTHERS: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
@@ -45,27 +36,24 @@ struct Pages {
     arena: usize,
     page: usize,
     fresh: usize,
-    /// Freed: from `first`, `waiting` of them.
+    /// Freed slots: from `first`, `waiting` of them.
     ring: *mut Waiting,
     first: usize,
     waiting: usize,
     /// For all slots ever used: a power of two.
     places: usize,
     most_slots: usize,
-    /// With mappings; and their limit.
     mapped: usize,
     most_mapped: usize,
-    /// By default; 0: free place.
+    /// 0: free place.
     mapped_samples: [usize; PACED_MAPPED],
     unmarked: usize,
-    /// In the arena's one mapping.
     ready: usize,
-    /// The arena is one mapping; marks close pages.
     marked: bool,
     reported: bool,
 }
 
-// SAFETY: owns the ring.
+// SAFETY: it owns the ring.
 unsafe impl Send for Pages {}
 
 pub(crate) struct Guards(Mutex<Pages>);
@@ -83,7 +71,7 @@ impl Pages {
     fn set_up(&mut self) -> bool {
         if self.arena == 0 {
             self.page = process::page_size();
-            // A slot is two mappings with its closed page, a mapped buffer up to three.
+            // A slot is two mappings, a mapped buffer up to three.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
             (self.unmarked, self.places) = (SLOTS, PACED_OUT);
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
@@ -103,13 +91,11 @@ impl Pages {
 
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
-        // A slot that entered the ring as guard marks became available is still closed by a
-        // mapping.
+        // A slot that waited before there were marks is closed by a mapping.
         let has_mapping = (slot as usize) < self.unmarked;
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
 
-    /// Instead of mappings, except for open slots; without marks nothing changes.
     fn mark(&mut self) {
         if self.marked || self.fresh == 0 || !guarded::shut(self.arena, self.page) {
             return;
@@ -124,7 +110,7 @@ impl Pages {
         }
     }
 
-    /// Between open slots, below the first unused, until `false`.
+    /// Visits runs between open slots until `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {
@@ -143,7 +129,6 @@ impl Pages {
         each(from, self.slot_at(self.fresh as u32) - from)
     }
 
-    /// In the arena's one mapping, closed.
     fn make_ready(&mut self) -> bool {
         if self.fresh < self.ready {
             return true;
@@ -158,7 +143,6 @@ impl Pages {
         true
     }
 
-    /// Opened; and the buffer that it had.
     fn alloc_slot(&mut self, slots: usize) -> Option<(u32, Option<usize>)> {
         let most = slots.min(self.most_slots);
         if self.fresh < most {
@@ -179,7 +163,7 @@ impl Pages {
         if self.waiting == 0 {
             return None;
         }
-        // SAFETY: entries from `first` on, modulo the ring's length, wait.
+        // SAFETY: `waiting` entries from `first` on, modulo the ring's length, are written.
         let Waiting { slot, is_open, buffer } = unsafe { self.ring.add(self.first).read() };
         if !is_open && !self.open(slot) {
             return None;
@@ -214,22 +198,20 @@ impl Pages {
     }
 }
 
-/// The asker for pages; the number: slots that there may then be.
+/// The most slots of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Whose {
-    /// `debug`.
     Option = SLOTS,
-    /// At a requested rate.
     Sample = MOST_OUT,
     Paced = PACED_OUT,
 }
 
 pub(crate) struct Taken {
     pub(crate) area: Area,
-    /// On these pages.
+    /// The buffer that was on these pages.
     pub(crate) before: Option<usize>,
-    /// On the next pages: worth a prefetch.
+    /// The buffer on the next pages: worth a prefetch.
     pub(crate) soon: Option<usize>,
 }
 
@@ -305,15 +287,13 @@ impl Guards {
         // Under the lock: pages marked meanwhile must not be closed otherwise.
         let pages = self.0.lock();
         let closed = if pages.marked { guarded::shut(at, bytes) } else { guarded::close(at, bytes) };
-        // Samples are rare, and waiting ones are all that a small program has of them. With
-        // `debug=unmap` each free would pay.
+        // Waiting samples are all that a small program has. With `debug=unmap` each free would pay.
         if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
             guarded::discard(at, bytes);
         }
         closed
     }
 
-    /// Behind all others, open or closed.
     pub(crate) fn free_slot(&self, buffer: &Buffer, is_open: bool) {
         let mut pages = self.0.lock();
         let slot = ((buffer.under - pages.arena) / pages.page / STRIDE) as u32;
@@ -335,8 +315,7 @@ impl Guards {
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     }
 
-    /// By its first page, below [`crate::sample::PLACES`]; `None`: other buffers, and mapped
-    /// samples at a requested rate.
+    /// `None`: no sample, or a mapped one at a requested rate.
     pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();
         match kind {
@@ -351,7 +330,7 @@ impl Guards {
         pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page
     }
 
-    /// Of the ring: address and bytes; for the copy of a process.
+    /// The ring's address and bytes, in the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.0.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())

@@ -1,18 +1,15 @@
-//! The search for leaks: which buffers are unreachable.
+//! The search for leaks: which buffers are unreachable (Boehm and Weiser 1988, as Solaris's
+//! `::findleaks`).
 //!
-//! **What.** A conservative mark: each aligned word of a root or marked buffer that points at or
-//! into a buffer, or at its end, marks it. Of the rest, buffers that no other leads to are leaks,
-//! with those below; of a cycle, its first.
-//!
-//! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks`.
-//!
-//! **Cost.** A binary search for each word between the first and the last buffer.
+//! Each aligned word of a root or marked buffer that points at or into a buffer, or at its end,
+//! marks it. Of the rest, buffers that no other leads to are leaks, with those below; of a cycle,
+//! its first.
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
     pub address: usize,
-    /// 0 means that only a pointer to its address reaches it.
+    /// 0: only a pointer to its address reaches it.
     pub size: usize,
     pub state: State,
     pub index: u32,
@@ -23,15 +20,14 @@ pub struct Suspect {
 pub enum State {
     #[default]
     Lost,
-    /// A pointer leads from a root to it, perhaps through others.
     Reached,
-    /// It is lost, and another lost one points at it.
+    /// Another lost one points at it.
     Hangs,
-    /// It is lost, and reported.
+    /// Lost, and reported.
     Told,
 }
 
-/// Suspects by address, without overlap; and room for as many numbers.
+/// `suspects` do not overlap.
 pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
@@ -41,7 +37,6 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Sorts `suspects`; `stack` is as long.
     pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
         assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
         suspects.sort_unstable_by_key(|s| s.address);
@@ -59,8 +54,7 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
-    /// The suspect that `word` points at, into, or at the end of, as a pointer behind the last
-    /// element does. Redzones lie between buffers: no other begins there.
+    /// A pointer behind the last element counts: redzones lie between buffers.
     fn find_by_pointer(&self, word: usize) -> Option<usize> {
         self.find(word).or_else(|| {
             let i = self.find(word.checked_sub(1)?)?;
@@ -68,13 +62,11 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The end of the suspect around an address.
     pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
         let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
         Some(self.suspects[i].address + self.suspects[i].size)
     }
 
-    /// The next suspect of at least one byte.
     pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
         let i = self.suspects.partition_point(|s| s.address <= address);
         self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
@@ -88,7 +80,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks all it reaches; `words` reads a buffer's words, by address and size.
+    /// `words` reads a buffer's words, by address and size.
     pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
         self.see(word, State::Lost, State::Reached);
         self.follow(State::Lost, State::Reached, words, &mut |_| {});
@@ -109,7 +101,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tells each leak, with the buffers and bytes that hang on it. Call this after all roots.
+    /// Call this after all roots.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),

@@ -1,11 +1,7 @@
-//! The search for leaks at the exit.
+//! The search for leaks at the exit, in a copy of the process.
 //!
-//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
-//! live or freed, the exiting thread's registers and used stack, all of other threads' stacks
-//! unless they ended. Leaks from one place are reported once; only buffers with the check `leak`.
-//!
-//! **Failure.** Without a copy or memory, one line. Other threads' registers are not read: a buffer
-//! that only they reach is reported.
+//! Roots: every writable word outside of buffers, the exiting thread's registers and used stack,
+//! all of other threads' stacks unless they ended, not their registers.
 //!
 //! **Unsafe.** Reads all memory of the process.
 
@@ -33,8 +29,7 @@ impl<P: Process> Kit<P> {
             return;
         }
         let mut place = 0usize;
-        // From here on the stack has the registers. After `main` nothing of it is the program's:
-        // the exit's frames overwrite `main`'s.
+        // After `main` nothing of the stack is the program's: the exit's frames overwrite `main`'s.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::find();
@@ -57,7 +52,6 @@ impl<P: Process> Kit<P> {
         let mut n = 0;
         self.table.each_in_copy(|b| {
             if is_suspect(b) && n < count {
-                // A freed one's content is no root.
                 let state = if b.state == State::Live { leak::State::Lost } else { leak::State::Told };
                 suspects[n] = Suspect { address: b.address, size: b.size, state, index: n as u32 };
                 buffers[n] = *b;
@@ -106,7 +100,6 @@ impl<P: Process> Kit<P> {
         (buffers, live): (&[Buffer], usize),
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
     ) {
-        // By the stack's number; the first buffer stands for the others.
         let Some(places) = table_of::<(u32, u32, usize, usize, usize)>(MOST_TOLD) else { return };
         let (mut count, mut bytes, mut used) = (0, 0, 0);
         search.finish(words, |s, hanging, hanging_bytes| {
@@ -131,12 +124,11 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// Behind an ended thread's stack lies its block, with pointers of the C library. The mapping's
-/// start: no such stack.
+/// Behind an ended thread's stack lies its block.
 fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) -> usize {
     let mut found = start;
     touched.each(start, end, |first, last| {
-        // SAFETY: readable in this copy of the process.
+        // SAFETY: readable in this copy.
         if let Some(at) = unsafe { blocks.ended_in(first, last) } {
             found = at;
         }
@@ -144,7 +136,6 @@ fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) 
     found
 }
 
-/// No roots: the library's records of buffers.
 struct Skips {
     ranges: [(usize, usize); Skips::MOST],
     len: usize,
@@ -182,7 +173,6 @@ fn read(from: usize, to: usize, see: &mut dyn FnMut(usize)) {
     }
 }
 
-/// Outside of suspects and skipped ranges.
 fn roots(
     search: &mut Search<'_>,
     from: usize,

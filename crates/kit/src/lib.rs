@@ -1,11 +1,11 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
-//! **What.** Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers*
-//! with a record. Under `guard_sample=N` one object in N is one on separate pages.
+//! Under `debug=CHECKS[:TARGETS]` objects become *buffers* with a record; under `guard_sample=N`
+//! one object in N.
 //!
 //! | check | what it does |
 //! |---|---|
-//! | `audit` | records who allocated and freed a buffer, when and from where; also in a log |
+//! | `audit` | records who allocated and freed a buffer |
 //! | `redzone` | puts bytes around it that the program may not write |
 //! | `poison` | fills it with patterns while it is new or free |
 //! | `guard` | puts it on separate pages between closed ones |
@@ -14,11 +14,9 @@
 //! | `leak` | at the exit, searches for unreachable buffers |
 //! | `mismatch` | compares the function that frees with the one that allocated |
 //!
-//! **From.** Bonwick94 §6. We differ: it can be turned on in a running program, for one class too;
-//! redzones stand at both ends of the requested size; a record keeps the last two owners; leaks are
-//! found by reachability. Sampling as in GWP-ASan (arXiv 2311.09394).
+//! **From.** Bonwick94 §6; GWP-ASan (arXiv 2311.09394). Unlike Bonwick's it can be turned on in a
+//! running program, for one class too.
 //!
-//! **State.** One [`Kit`], all zeros at first:
 //! ```text
 //!  pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)
 //!              │    └─► stacks (who, from where) ─► log (setting)
@@ -28,13 +26,9 @@
 //! fast path takes it; *D2* a record is `Live` from before the pointer goes out until it is freed;
 //! *D3* lists of a checked class are empty and have no room, so that its requests come here.
 //!
-//! **Threads.** Of two threads that free one buffer, the second finds it free. Locks: quarantine,
-//! pages, records; under a records' lock none is taken.
+//! **Threads.** Locks: quarantine, pages, records; under a records' lock none is taken.
 //!
-//! **Failure.** Without memory for a record or pages a buffer has fewer checks, or the request is
-//! refused. A mistake is a [`Finding`]: [`Kit::end`] reports it and aborts.
-//!
-//! **Cost.** Off: none on the fast paths. All on: two system calls and stacks an object.
+//! Without memory a buffer has fewer checks, or the request is refused.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 #![no_std]
@@ -90,23 +84,21 @@ pub trait Process: 'static {
         craton_os::process::thread_id()
     }
 
-    /// The C library has loaded what stacks need.
+    /// Whether the C library has loaded what stacks need.
     fn may_unwind() -> bool {
         true
     }
 
     fn count_served() {}
 
-    /// For reports.
     fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
         let _ = id;
         None
     }
 }
 
-/// All zeros at first: a static takes no room in the file.
+/// Zeros at first: a static takes no room in the file.
 pub struct Kit<P: Process> {
-    /// There may be buffers: since the kit was first on.
     in_use: AtomicBool,
     /// A forked copy of a process that had buffers.
     is_copy: AtomicBool,
@@ -118,7 +110,6 @@ pub struct Kit<P: Process> {
     guards: Guards,
     watches: Watches,
     reports: Reports,
-    /// For redzones; 0 until first on.
     secret: AtomicU64,
     process: PhantomData<fn() -> P>,
 }
@@ -146,7 +137,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Pointers may be buffers.
     #[inline(always)]
     pub fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)
@@ -157,19 +147,18 @@ impl<P: Process> Kit<P> {
         self.secret.load(Relaxed)
     }
 
-    /// A slow request may become a buffer.
+    /// Whether a slow request may become a buffer.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.setting.ever_checks() || self.sample.is_busy()
     }
 
-    /// Large objects may become buffers.
     #[inline]
     pub fn sees_large(&self) -> bool {
         self.setting.ever_checks() || self.sample.is_asked()
     }
 
-    /// `counts_buffers` walks all records, under their locks.
+    /// `counts_buffers`: walks all records.
     pub fn counts(&self, counts_buffers: bool) -> Counts {
         let mut counts =
             Counts { samples: self.sample.taken(), targets_unmet: self.setting.unmet(), ..Default::default() };
@@ -187,7 +176,7 @@ impl<P: Process> Kit<P> {
         counts
     }
 
-    /// Checks all buffers, searches for leaks. `made_caches`: there were caches.
+    /// Also searches for leaks. `made_caches`: there were caches.
     pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
         if self.is_copy.load(Relaxed) {
             self.check_own("exit")?;
@@ -201,7 +190,7 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// Address and length of the kit's mappings, which are no roots; in the copy.
+    /// The kit's mappings, which are no roots.
     fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
         self.table.ranges(each);
         for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]
@@ -218,7 +207,6 @@ impl<P: Process> Kit<P> {
     }
 
     /// In a forked child.
-    ///
     /// # Safety
     /// All locks are held for a fork.
     pub unsafe fn forked(&self) {

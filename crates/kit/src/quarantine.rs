@@ -1,8 +1,5 @@
 //! Freed buffers that wait before reuse: a ring of addresses, oldest first.
 //!
-//! **Failure.** Without the mapping nothing waits. **Cost.** Freed buffers are prefetched before
-//! they leave.
-//!
 //! **Unsafe.** Keeps the ring in a mapping.
 
 use crate::Finding;
@@ -10,10 +7,9 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, mapping};
 
-/// Buffers prefetched ahead of the one that leaves: as long as memory takes.
+/// Buffers prefetched ahead, as long as memory takes.
 const AHEAD: usize = 2;
 const MOST: usize = 1 << 18;
-/// By default (`quarantine`).
 const BYTES: usize = 16 << 20;
 
 struct Ring {
@@ -21,11 +17,11 @@ struct Ring {
     first: usize,
     len: usize,
     bytes: usize,
-    /// Of the first, there when the process was forked.
+    /// The first of the ring, which waited when the process was forked.
     inherited: usize,
 }
 
-// SAFETY: owns the ring.
+// SAFETY: it owns the ring.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -38,7 +34,7 @@ impl Ring {
 
 pub(crate) struct Quarantine {
     ring: Mutex<Ring>,
-    /// Exclusive-or the default: zeros are the default.
+    /// Exclusive-or the default.
     bytes: AtomicUsize,
 }
 
@@ -68,7 +64,7 @@ impl Quarantine {
     }
 
     /// `leave` gets each that has waited enough, `soon` one that will leave soon, both outside the
-    /// lock. Ends at `leave`'s first finding.
+    /// lock.
     pub(crate) fn wait(
         &self,
         address: usize,
@@ -77,7 +73,6 @@ impl Quarantine {
         mut leave: impl FnMut(usize) -> Result<(), Finding>,
     ) -> Result<(), Finding> {
         let limit = self.limit();
-        // One too large must not push out all others.
         if bytes > limit {
             return leave(address);
         }
@@ -108,14 +103,13 @@ impl Quarantine {
         Ok(())
     }
 
-    /// That this process freed. `visit` takes no locks but records'.
+    /// `visit` takes no locks but records'.
     pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
         let ring = self.ring.lock();
         (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));
     }
 
     /// In a forked child: waiting buffers are its parent's.
-    ///
     /// # Safety
     /// The lock is held for a fork.
     pub(crate) unsafe fn forked(&self) {
@@ -124,7 +118,7 @@ impl Quarantine {
         ring.inherited = ring.len;
     }
 
-    /// Of the ring: address and bytes; for the copy of a process.
+    /// The ring's address and bytes, in the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
         // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())

@@ -1,5 +1,4 @@
-//! The report of a failed check: which buffer, where in it, who had it (Bonwick94 §6.8).
-//! **Failure.** Ends the process by `SIGABRT`, except for leaks.
+//! The report of a failed check (Bonwick94 §6.8). Ends the process by `SIGABRT`, except for leaks.
 
 use crate::audit::Action;
 use crate::buffers::Target;
@@ -19,38 +18,35 @@ pub struct Finding {
     pub buffer: Buffer,
 }
 
-/// A mistake of the program with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// It wrote into a redzone, `offset` from the buffer's start.
+    /// Into a redzone, `offset` from the buffer's start.
     Written { offset: isize, wrong: Wrong, found_by: &'static str },
-    /// It wrote into a buffer after its free.
+    /// After the buffer's free.
     WrittenFree { wrong: Wrong, found_by: &'static str },
-    /// It freed a buffer twice.
+    /// Twice freed.
     DoubleFree,
-    /// It used a buffer in a call after its free.
+    /// In a call, after the free.
     UsedFree { call: &'static str },
-    /// It freed a buffer to another owner.
+    /// Freed to another owner.
     WrongCache { given: Target },
-    /// It freed a buffer by another family's function.
+    /// Freed by another family's function.
     Mismatch { call: &'static str },
-    /// It claimed a wrong size or alignment.
+    /// A wrong size or alignment.
     Claimed { size: usize, align: usize },
-    /// It used a buffer in a call that is not for it.
+    /// In a call that is not for it.
     Elsewhere { call: &'static str },
-    /// It gave an address inside a buffer.
+    /// An address inside a buffer.
     Inside { call: &'static str, offset: isize },
-    /// It touched closed pages; `write` is `None` where the processor does not say.
+    /// Closed pages; `write` is `None` where the processor does not say.
     Touched { address: usize, write: Option<bool>, offset: isize },
-    /// It used as an address what it read from the buffer (or one of `buffers`), which is `freed`
-    /// or unwritten.
+    /// Used as an address what it read from the buffer (or one of `buffers`), which is `freed` or
+    /// unwritten.
     Pattern { value: usize, freed: bool, buffers: usize },
 }
 
 pub(crate) struct Reports {
-    /// Reported times are relative to it.
     began_ns: AtomicU64,
-    /// A report that ends the process is being printed.
     speaks: AtomicBool,
 }
 
@@ -92,7 +88,6 @@ fn byte(line: Line, value: u8) -> Line {
     line.text("0x").bytes(&[DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]])
 }
 
-/// Says where a byte lies in or beside a buffer of `size` bytes.
 fn place(line: Line, offset: isize, size: usize) -> Line {
     let line = signed(line.text("at offset "), offset);
     match usize::try_from(offset) {
@@ -102,7 +97,6 @@ fn place(line: Line, offset: isize, size: usize) -> Line {
     }
 }
 
-/// Writes the headline; `owner` adds another owner's name.
 fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Target) -> Line) -> Line {
     match mistake {
         Mistake::Written { offset, found_by, .. } => {
@@ -162,7 +156,7 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
     }
 }
 
-/// Says where the mistake is; `None` if the headline says all.
+/// `None`: the headline says all.
 fn place_of(mistake: Mistake, buffer: &Buffer) -> Option<Line> {
     Some(match mistake {
         Mistake::Written { offset, wrong, .. } => expected(place(detail(), offset, buffer.size), wrong),
@@ -257,20 +251,17 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a mistake found elsewhere, and ends the process.
     pub(crate) fn end_at(&self, finding: &Finding, frames: &[usize]) -> ! {
         self.reports.only_one();
         self.print(finding);
         last_line_at(frames)
     }
 
-    /// Reports a fault; the process then ends by its signal.
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
         self.print(finding);
         print_here(frames);
     }
 
-    /// Reports a pattern used as an address, without a buffer.
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
         if freed {
@@ -282,13 +273,11 @@ impl<P: Process> Kit<P> {
         print_here(frames);
     }
 
-    /// The last buffer at a freed address, whose memory was freed.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
         self.logged_at(address, false)
     }
 
-    /// The last buffer freed at an address. `only_start` asks for buffers that began at the
-    /// address, whatever came since.
+    /// `only_start`: buffers that began at the address, whatever came since.
     fn logged_at(&self, address: usize, only_start: bool) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
@@ -297,7 +286,7 @@ impl<P: Process> Kit<P> {
             let holds = (t.address..=last).contains(&address);
             match (t.action, given) {
                 (Action::Free, None) if holds => given = Some((t.address, event)),
-                // The newest counts: live, or another buffer has its place.
+                // The newest counts.
                 (Action::Alloc, None) if holds => return false,
                 (Action::Alloc, Some((start, given))) if t.address == start => {
                     found = Some(Buffer {
@@ -322,7 +311,6 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// Finds in the log a free of a buffer whose record is gone, or whose memory another has.
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
@@ -333,7 +321,6 @@ impl<P: Process> Kit<P> {
         buffer.map(|buffer| Finding { mistake: Mistake::DoubleFree, buffer })
     }
 
-    /// Reports an address that the heap refuses and that is in no buffer; ends the process.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -364,7 +351,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a leak: `held` bytes in `buffers` more hang on it, `same` leaked from its place.
+    /// `held` bytes in `buffers` hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -383,7 +370,6 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Reports that live objects keep a cache from being destroyed: `count`, and `some` one by one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
@@ -417,7 +403,7 @@ fn last_line_at(frames: &[usize]) -> ! {
     Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
 }
 
-/// Writes a time in seconds with six digits, and how long before `began_ns`.
+/// In seconds with six digits, and how long before `began_ns`.
 fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
     let seconds = |line: Line, ns: u64| {
         let mut digits = [b'0'; 6];

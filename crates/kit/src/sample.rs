@@ -1,33 +1,24 @@
-//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate
-//! pages.
-//!
-//! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
-//! time of the one before: a bounded part, however deep stacks are. Then only objects of up to
-//! [`PACED_BYTES`] become samples.
-//!
-//! **Units.** Objects handed to caches or past them; reuse as thread caches report it. **Threads.**
-//! Counts are statistical.
+//! Sampling (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages. By
+//! default, [`AUTO`], a sample comes when the process has used 700 times the processor time of the
+//! one before: a bounded part, however deep stacks are.
 //!
 //! **Cost.** A load and a store of one line in each refill; a load in each slow request; a system
-//! call for each `AUTO` allocations, at most one in 3 ms or until the processor time has passed.
+//! call for each `AUTO` allocations, at most one in 3 ms.
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::{CLASSES, size_of_class};
 use craton_os::{precise_ns, process, process_cpu_ns, processor_ns, thp};
 
-/// For `guard_sample=auto`, the default.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
-/// By default: least time between two samples, and before the first, also of the processor; and how
-/// often the last sample's processor time must pass. A free takes as long again.
+/// By default: least time between samples, also of the processor; and how often the last sample's
+/// processor time must pass. A free takes as long again.
 const PACE_NS: u64 = 3_000_000;
 const PACE_PARTS: u64 = 700;
-/// Of an allocation.
 const LONGEST_NS: u64 = 1_000_000;
-/// By default.
+/// The largest sample by default.
 const PACED_BYTES: usize = 32 << 10;
-/// Of a page's first touch: a sample of several pages has more.
+/// For each further page's first touch.
 const TOUCH_NS: u64 = 500;
 
 /// Samples out or waiting: at a requested rate; by default; and by default of more than a page, of
@@ -35,22 +26,20 @@ const TOUCH_NS: u64 = 500;
 pub(crate) const MOST_OUT: usize = 2048;
 pub(crate) const PACED_OUT: usize = 32;
 pub(crate) const PACED_MAPPED: usize = 16;
-/// Of slots, then of mapped samples by default.
 pub(crate) const PLACES: usize = MOST_OUT + PACED_MAPPED;
 
 pub(crate) struct Sample {
-    /// Exclusive-or the default; 0: none.
+    /// Exclusive-or the default; 0: off.
     every: AtomicU64,
-    /// Before the next sample, less [`AUTO`]: the first count is a constant, so that small programs
-    /// touch no code for samples.
+    /// Allocations before the next sample, less [`AUTO`]: a constant at first, so that small
+    /// programs touch no code for samples.
     left: AtomicI64,
-    /// Classes whose next object is the sample; whether there is one.
+    /// Classes whose next object is the sample.
     due: [AtomicBool; CLASSES + 1],
     any_due: AtomicBool,
-    /// Of the last default sample: processor time of the process, and time.
+    /// Of the last default sample, also by processor time.
     last_ns: AtomicU64,
     last_at_ns: AtomicU64,
-    /// Of its allocation.
     cost_ns: AtomicU64,
     seed: AtomicU64,
     taken: AtomicU64,
@@ -112,9 +101,9 @@ impl Sample {
         self.taken.load(Relaxed)
     }
 
-    /// Before the next sample, each with the chance 1 / `every`.
+    /// Each allocation has the chance 1 / `every`.
     fn draw(&self, every: u64) -> i64 {
-        // A generator of Marsaglia's; two threads at once may draw the same.
+        // Marsaglia's; two threads at once may draw the same.
         let mut x = self.seed.load(Relaxed);
         if x == 0 {
             x = process::random_seed() | 1;
@@ -126,7 +115,6 @@ impl Sample {
         geometric(x, every) - 1
     }
 
-    /// Counts large objects, class 0.
     pub(crate) fn is_due(&self, class: usize) -> bool {
         match self.every() {
             0 => false,
@@ -136,8 +124,7 @@ impl Sample {
         }
     }
 
-    /// Objects about to leave the slabs; returns how many of `want` may at once. A sample between
-    /// them is the class's next object.
+    /// Returns how many of `want` objects may leave the slabs at once.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
         let every = self.every();
@@ -152,7 +139,6 @@ impl Sample {
         left.max(1) as u32
     }
 
-    /// Allocations that a thread cache served; whether the next is a sample.
     #[cold]
     pub(crate) fn reused(&self, class: usize, allocations: u32) -> bool {
         let every = self.every();
@@ -164,7 +150,6 @@ impl Sample {
         left <= 0 && self.falls_on(class, every)
     }
 
-    /// The count has run out.
     #[cold]
     fn falls_on(&self, class: usize, every: u64) -> bool {
         // The next object that can be one.
@@ -180,9 +165,8 @@ impl Sample {
         true
     }
 
-    /// By default.
     fn comes_now(&self, now_ns: u64) -> bool {
-        // The system call only after a while. A program's filter may forbid it.
+        // A program's filter may forbid the system call.
         let is_due = now_ns.wrapping_sub(self.last_at_ns.load(Relaxed)) >= PACE_NS
             && thp::may_query()
             && self.is_time(process_cpu_ns());
@@ -192,7 +176,6 @@ impl Sample {
         is_due
     }
 
-    /// Since the last default sample.
     fn is_time(&self, now_ns: u64) -> bool {
         let last = self.last_ns.load(Relaxed);
         let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
@@ -203,7 +186,7 @@ impl Sample {
         is_time
     }
 
-    /// `false`: samples are off meanwhile.
+    /// `false`: samples are off.
     pub(crate) fn begin(&self, class: usize) -> bool {
         let every = self.every();
         let was_due = self.due[class].swap(false, Relaxed);
@@ -216,7 +199,6 @@ impl Sample {
         if every == AUTO { was_due } else { every > 0 }
     }
 
-    /// Its allocation began at `began_ns`.
     pub(crate) fn count(&self, size: usize, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
         let touches = (size / process::page_size()) as u64 * TOUCH_NS;
@@ -229,7 +211,6 @@ fn geometric(uniform: u64, every: u64) -> i64 {
     if every <= 1 {
         return 1;
     }
-    // u in (0, 1]; ln u = (exponent · ln 2) + ln of a mantissa in [1, 2).
     let u = uniform | 1;
     let exponent = 63 - u.leading_zeros() as i64;
     let mantissa = u as f64 / (1u64 << exponent) as f64;

@@ -1,10 +1,5 @@
-//! The option `debug`: which checks for which objects.
-//!
-//! **What.** `debug=CHECKS[:TARGETS]`: check names with commas; targets with `+`: sizes in bytes
-//! (their class), `large` (above all classes), `malloc` (all of these), caches' names. Without
-//! targets all.
-//!
-//! **Threads.** Slow paths read classes' checks without a lock. Cache names are under one.
+//! The option `debug=CHECKS[:TARGETS]`: check names with commas; targets with `+`: sizes in bytes
+//! (their class), `large`, `malloc` (all of these), caches' names. Without targets all.
 //!
 //! **Unsafe.** Keeps the log, made once, for all to read.
 
@@ -28,7 +23,6 @@ pub(crate) const VERIFY: u16 = 8;
 pub(crate) const GUARD: u16 = 16;
 pub(crate) const UNMAP: u16 = 32;
 pub(crate) const LEAK: u16 = 64;
-/// The buffer lies on separate pages, with redzones and stacks.
 pub(crate) const SAMPLED: u16 = 128;
 pub(crate) const MISMATCH: u16 = 256;
 
@@ -51,7 +45,6 @@ const LOG_ENTRIES: u32 = 1 << 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong<'a> {
-    /// The wrong part of the value; empty means the whole.
     pub part: &'a [u8],
     pub why: &'static str,
 }
@@ -63,18 +56,17 @@ impl From<&'static str> for Wrong<'_> {
 }
 
 pub(crate) struct Setting {
-    /// Checks by class; entry 0 is for objects above all classes.
+    /// 0: objects above all classes.
     checks: [AtomicU16; CLASSES + 1],
-    /// Checks of all classes or caches, now or before.
     ever: AtomicU16,
     caches: AtomicU16,
     /// Objects were freed by size alone: those in thread caches cannot be checked.
     trusts: AtomicBool,
     log_made: AtomicBool,
-    /// The number of entries, exclusive-or the default: zeros are the default.
+    /// Exclusive-or the default.
     log_entries: AtomicU32,
     text: Mutex<([u8; TEXT_MAX], usize)>,
-    /// Targets for which a cache was made. The text's lock guards it.
+    /// The text's lock guards it.
     met: AtomicU64,
     log: UnsafeCell<MaybeUninit<Log>>,
 }
@@ -83,7 +75,6 @@ pub(crate) struct Setting {
 unsafe impl Sync for Setting {}
 
 impl Setting {
-    /// Offsets of the log, and of the byte that says that there is one.
     pub(crate) const LOG: [usize; 2] = [offset_of!(Self, log), offset_of!(Self, log_made)];
 
     pub(crate) const fn new() -> Self {
@@ -110,7 +101,6 @@ impl Setting {
         self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
     }
 
-    /// The checks of a cache made now.
     pub(crate) fn checks_of_cache(&self, name: &[u8]) -> u16 {
         let all = self.caches.load(Relaxed);
         if all == 0 {
@@ -127,7 +117,7 @@ impl Setting {
         }
     }
 
-    /// Visits those of the first 64 targets for which no cache was made since the option was set.
+    /// Visits those of the first 64 targets for which no cache was made.
     fn each_unmet(&self, mut each: impl FnMut(&[u8])) {
         if self.caches.load(Relaxed) == 0 {
             return;
@@ -155,17 +145,16 @@ impl Setting {
         count
     }
 
-    /// Whether anything is or was checked: there may be buffers on the heap.
+    /// There may be buffers on the heap.
     pub(crate) fn ever_checks(&self) -> bool {
         self.ever.load(Relaxed) != 0
     }
 
-    /// Whether any buffer may be on separate pages.
+    /// Any buffer may be on separate pages.
     pub(crate) fn guards(&self) -> bool {
         self.ever.load(Relaxed) & GUARD != 0
     }
 
-    /// Whether freed addresses are checked.
     pub(crate) fn verifies(&self) -> bool {
         self.ever.load(Relaxed) & (VERIFY | AUDIT) != 0
     }
@@ -183,14 +172,12 @@ impl Setting {
         self.log().map_or((0, 0), |log| (log.address(), self.log_entries() as usize * size_of::<Entry>()))
     }
 
-    /// The program frees objects without checks of pointers.
     pub(crate) fn trust(&self) {
         if !self.trusts.load(Relaxed) {
             self.trusts.store(true, Relaxed);
         }
     }
 
-    /// Parses the option, and refuses checks that this program cannot have.
     fn wanted<'a>(&self, value: &'a [u8]) -> Result<Wanted, Wrong<'a>> {
         let wanted = Wanted::of(value)?;
         if self.trusts.load(Relaxed) && wanted.checks != 0 {
@@ -201,12 +188,11 @@ impl Setting {
         Ok(wanted)
     }
 
-    /// Whether it turns any check on.
     pub(crate) fn check<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.wanted(value).map(|wanted| wanted.checks != 0)
     }
 
-    /// Sets the option. `None` if it is wrong, else whether anything changed.
+    /// `None`: wrong; else whether anything changed.
     pub(crate) fn set(&self, value: &[u8]) -> Option<bool> {
         let Wanted { checks, classes, caches } = self.wanted(value).ok()?;
         let mut text = self.text.lock();
@@ -232,7 +218,7 @@ impl Setting {
         show(if text.1 == 0 { b"none" } else { &text.0[..text.1] });
     }
 
-    /// Sets `audit_log`, before the log is made.
+    /// Before the log is made.
     pub(crate) fn set_log_entries(&self, value: &[u8]) -> bool {
         let entries = decimal(value).filter(|n| (1..=1 << 28).contains(n));
         match entries {
@@ -247,7 +233,7 @@ impl Setting {
         (self.log_entries.load(Relaxed) ^ LOG_ENTRIES).into()
     }
 
-    /// Makes the log once. The caller holds the text's lock.
+    /// Under the text's lock.
     fn make_log(&self) {
         if self.log_made.load(Relaxed) {
             return;
@@ -274,18 +260,16 @@ impl Setting {
 }
 
 impl<P: Process> Kit<P> {
-    /// The checks of a cache made now.
     pub fn checks_of_cache(&self, name: &[u8]) -> u16 {
         self.setting.checks_of_cache(name)
     }
 
-    /// The checks of a size class; 0 stands for large objects.
     #[inline]
     pub fn checks_of_class(&self, class: usize) -> u16 {
         self.setting.checks_of_class(class)
     }
 
-    /// Whether buffers may be on the heap; samples lie elsewhere.
+    /// Samples lie elsewhere.
     #[inline]
     pub fn may_be_on_heap(&self) -> bool {
         self.setting.ever_checks()
@@ -296,13 +280,11 @@ impl<P: Process> Kit<P> {
         self.setting.trust();
     }
 
-    /// Checks a value of `debug`; returns whether it turns a check on.
     pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.setting.check(value)
     }
 
-    /// Sets `debug`. `None` if the value is wrong, else whether anything changed. `on_hugepages`
-    /// says that hugepages may be requested. `on_fault` gets each later fault.
+    /// `None`: a wrong value; else whether anything changed. `on_fault` gets each later fault.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
         self.table.set_huge(on_hugepages);
@@ -329,7 +311,7 @@ impl<P: Process> Kit<P> {
         self.sample.every()
     }
 
-    /// Sets the log's size; `false` if it is wrong, or the log is made already.
+    /// `false`: wrong, or the log is made already.
     pub fn set_log_entries(&self, value: &[u8]) -> bool {
         self.setting.set_log_entries(value)
     }
@@ -346,7 +328,6 @@ impl<P: Process> Kit<P> {
         self.quarantine.limit()
     }
 
-    /// Prepares for buffers. `on_fault` gets each fault.
     pub fn turn_on(&self, on_fault: fn(&Fault)) {
         // Once: redzones keep their bytes.
         let _ = self.secret.compare_exchange(0, process::random_seed() | 1, Relaxed, Relaxed);
@@ -373,7 +354,6 @@ fn checks_in(value: &[u8]) -> Result<u16, Wrong<'_>> {
     })
 }
 
-/// Whether a word is a check's name, as it stands behind a comma.
 pub fn is_check(word: &[u8]) -> bool {
     let word = word.split(|b| *b == b':').next().unwrap_or_default();
     NAMES.iter().any(|(name, _)| *name == word)
@@ -429,7 +409,6 @@ fn before_targets(value: &[u8]) -> &[u8] {
     value.split(|b| *b == b':').next().unwrap_or_default()
 }
 
-/// The bytes of the size's class; `None` for a large object.
 pub(crate) fn class_bytes(size: usize) -> Option<usize> {
     (size <= MAX_CLASSED).then(|| size_of_class(class_of(size)))
 }

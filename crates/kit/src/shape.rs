@@ -1,4 +1,4 @@
-//! Field offsets of the kit, exported to `craton core`.
+//! Fields of the kit, for `craton core`.
 
 use crate::setting::Setting;
 use crate::stacks::Stacks;
@@ -7,7 +7,7 @@ use crate::{Kit, Process, guard, quarantine, stacks, table};
 use core::mem::offset_of;
 
 impl<P: Process> Kit<P> {
-    /// Exported, by distance from the kit's address.
+    /// By distance from the kit's address.
     pub const PARTS: [(&'static str, usize); 6] = [
         ("kit.table", offset_of!(Self, table) + table::PARTS_AT),
         ("kit.stacks", offset_of!(Self, stacks) + Stacks::AT),
@@ -19,7 +19,6 @@ impl<P: Process> Kit<P> {
     ];
 }
 
-/// Bytes, and what some bytes mean.
 pub const SHAPE: [(&str, usize); 30] = [
     table::SHAPE[0],
     table::SHAPE[1],

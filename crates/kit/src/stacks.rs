@@ -1,12 +1,11 @@
 //! Stacks of calls, each kept once, by number.
 //!
-//! **State.** One reservation, opened in parts, to stay out of core files. Entries are chained by
-//! hash; a number is an offset in units of 8 bytes, 0 no stack:
+//! One reservation, opened in parts, to stay out of core files. A number is an offset in units of 8
+//! bytes, 0 no stack:
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! **Threads.** One exchange makes a written entry its chain's first. Two threads at once may leave
-//! a stack twice. **Failure.** Without room a new stack gets 0 and is counted.
+//! Two threads may leave a stack twice.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
@@ -17,19 +16,17 @@ use craton_os::{mapping, unwind};
 
 pub(crate) const DEPTH: usize = 16;
 pub(crate) const BYTES: usize = 64 << 20;
-/// Bytes that open together.
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
-/// A sample's stack has a fixed place: its units, and the number of places.
+/// Units of a sample's fixed place.
 const PLACE: usize = 1 + DEPTH;
 const PLACES: usize = 2 * sample::PLACES;
 
 pub(crate) struct Stacks {
     at: AtomicUsize,
     open: Opened<1>,
-    /// Besides the first, which is no stack.
     used: AtomicU32,
-    /// Of the first sample's place; 0 before.
+    /// 0: not made.
     places: AtomicU32,
     not_kept: AtomicU64,
     heads: [AtomicU32; CHAINS],
@@ -67,7 +64,7 @@ impl Stacks {
         }
     }
 
-    /// Of the calling thread, without the library's frames.
+    /// Without the library's frames.
     #[inline(never)]
     pub(crate) fn capture(&self) -> u32 {
         let mut frames = [0; DEPTH];
@@ -75,7 +72,7 @@ impl Stacks {
         self.keep(&frames[..n])
     }
 
-    /// In a sample's place, where the next stack replaces it: a long run has stacks without end.
+    /// The next stack there replaces it: a long run has stacks without end.
     #[inline(never)]
     pub(crate) fn capture_at(&self, place: usize) -> u32 {
         let mut frames = [0; DEPTH];
@@ -89,7 +86,6 @@ impl Stacks {
         if self.write(base, number, &frames[..n]) { number } else { 0 }
     }
 
-    /// Of the first; 0: no room.
     fn make_places(&self) -> u32 {
         let first = 1 + self.used.fetch_add((PLACES * PLACE) as u32, Relaxed);
         match self.places.compare_exchange(0, first, Relaxed, Relaxed) {
@@ -98,7 +94,6 @@ impl Stacks {
         }
     }
 
-    /// `false`: no room.
     fn write(&self, base: usize, number: u32, frames: &[usize]) -> bool {
         let (from, to) = (number as usize * 8, (number as usize + PLACE) * 8);
         if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {

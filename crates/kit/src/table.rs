@@ -1,11 +1,8 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each an open-addressing table that doubles when two thirds full. A
-//! removal moves later entries up: no tombstones.
-//!
-//! **Cost.** A lookup misses cache and TLB: a quarter of a microsecond. So parts lie on hugepages
-//! from 2 MiB on, and callers prefetch ([`Table::prefetch`]). **Failure.** Without memory for a
-//! larger table a record is refused.
+//! Sixteen parts, each an open-addressing table. A lookup misses cache and TLB, a quarter of a
+//! microsecond: so parts lie on hugepages from 2 MiB on, and callers prefetch
+//! ([`Table::prefetch`]).
 //!
 //! **Unsafe.** Keeps entries in mappings; zeros are free places.
 
@@ -14,12 +11,11 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
 use craton_os::{Mutex, Rank, mapping};
 
-/// The record of a buffer; all zeros are a free place.
+/// Zeros are a free place.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Buffer {
     pub address: usize,
-    /// The size as requested.
     pub size: usize,
     /// Where the heap's object, or the pages, begin.
     pub(crate) under: usize,
@@ -27,7 +23,7 @@ pub struct Buffer {
     pub(crate) state: State,
     pub(crate) kind: Kind,
     pub(crate) align: u8,
-    /// The [`crate::family`]; 0 means not checked.
+    /// 0: not checked.
     pub(crate) family: u8,
     /// The [`super::Target`]'s number.
     pub(crate) target: u16,
@@ -41,9 +37,7 @@ const _: () = assert!(size_of::<Buffer>() == 64);
 #[repr(C)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// The stack's number; 0 means none.
     pub(crate) stack: u32,
-    /// The thread's number; 0 means not recorded.
     pub(crate) thread: u32,
 }
 
@@ -76,24 +70,23 @@ const FIRST: usize = 64;
 
 struct Part {
     at: *mut Buffer,
-    /// How many places there are: a power of two, or 0.
+    /// A power of two, or 0.
     places: usize,
     used: usize,
 }
 
-// SAFETY: owns its entries.
+// SAFETY: it owns its entries.
 unsafe impl Send for Part {}
 
 pub(crate) struct Table {
     parts: [Mutex<Part>; PARTS],
-    /// Each part's entries, and the last one's number, for [`Table::prefetch`].
+    /// Each part's entries, and the last one's number.
     hints: [[AtomicUsize; 2]; PARTS],
-    /// Whether large parts may be on hugepages.
     huge: AtomicBool,
 }
 
 pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
-/// What `craton core` reads.
+/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.table.parts", PARTS),
     ("kit.part.bytes", size_of::<Mutex<Part>>()),
@@ -134,11 +127,11 @@ impl Part {
         self.at.wrapping_add(i)
     }
 
-    /// The address's place, or the empty place where it belongs.
+    /// Returns the empty place where the address belongs if it has no record.
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
-            // SAFETY: `i` is below `places`; at most two thirds are used, so the loop ends.
+            // SAFETY: `i` is below `places`. At most two thirds are used, so the loop ends.
             let there = unsafe { (*self.entry(i)).address };
             if there == address || there == 0 {
                 return i;
@@ -207,7 +200,7 @@ impl Table {
         }
     }
 
-    /// Allows hugepages from large parts' next growth on.
+    /// Takes effect at large parts' next growth.
     pub(crate) fn set_huge(&self, ask: bool) {
         self.huge.store(ask, Relaxed);
     }
@@ -216,7 +209,7 @@ impl Table {
         &self.parts[part_of(address)]
     }
 
-    /// Adds a record; `false` if there is no memory, or the address has one.
+    /// `false`: no memory, or the address has a record.
     pub(crate) fn insert(&self, buffer: Buffer) -> bool {
         let mut part = self.part(buffer.address).lock();
         let places = part.places;
@@ -240,8 +233,7 @@ impl Table {
         true
     }
 
-    /// Visits a record under its lock. `visit` may change or remove it, but takes no memory and no
-    /// other lock. `None` means no record.
+    /// `visit` may change or remove the record, but takes no memory and no other lock.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
@@ -260,12 +252,11 @@ impl Table {
         Some(result)
     }
 
-    /// Fetches an address's record, and the memory there.
+    /// The address's record, and the memory there.
     pub(crate) fn prefetch(&self, address: usize) {
-        // Without the lock: a hint, and an address of the old table does no harm.
+        // Without the lock: an address of the old table does no harm.
         let hint = &self.hints[part_of(address)];
         fetch(hint[0].load(Relaxed) + home(address, hint[1].load(Relaxed)) * size_of::<Buffer>());
-        // The redzone before it, and its beginning.
         fetch(address.wrapping_sub(1));
         fetch(address);
     }
@@ -274,7 +265,6 @@ impl Table {
         self.with(address, |buffer| (*buffer, Then::Keep))
     }
 
-    /// Visits all records part by part, each under its lock.
     pub(crate) fn each(&self, mut visit: impl FnMut(&Buffer)) {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
@@ -289,15 +279,14 @@ impl Table {
         found
     }
 
-    /// Visits all records without locks, in a forked copy.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
-            // SAFETY: the copy's one thread holds none of the locks through a guard.
+            // SAFETY: the copy's one thread holds no lock through a guard.
             unsafe { part.held_for_fork() }.each(&mut visit);
         }
     }
 
-    /// Tells address and length of each part's entries, in a forked copy.
+    /// In a forked copy.
     pub(crate) fn ranges(&self, each: &mut impl FnMut(usize, usize)) {
         for part in &self.parts {
             // SAFETY: as in `each_in_copy`.
@@ -318,11 +307,10 @@ impl Table {
     }
 }
 
-/// Fetches into the cache; any address will do.
 #[inline(always)]
 fn fetch(address: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which never fails.
+    // SAFETY: a hint never fails.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address as *const i8);
     }

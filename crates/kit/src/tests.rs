@@ -92,7 +92,6 @@ fn d1_buffers_have_exactly_their_sizes_at_their_alignments_and_go_back_whole() {
         }
         assert_eq!(w.free(16 as *mut u8, Target::MALLOC), Ok(false), "no buffer");
         let counts = w.kit.counts(true);
-        // Slots wait behind all others.
         assert_eq!(counts.buffers, 0);
         assert_eq!(w.pages_in_use(), Pages(0));
     }
@@ -188,7 +187,6 @@ fn a_bad_pointer_is_told_by_the_buffer_that_it_points_into() {
     w.free(buffer, Target::MALLOC).unwrap();
     let free = w.kit.find_place("realloc", buffer as usize).map(|f| f.mistake);
     assert!(matches!(free, Some(Mistake::UsedFree { call: "realloc" })));
-    // Handles are not the kit's: these return.
     for misuse in [Misuse::NoCache, Misuse::HeapDestroyed, Misuse::HeapStays] {
         w.kit.report_misuse("craton_heap_free", buffer, misuse);
     }
@@ -375,7 +373,7 @@ fn options_are_what_they_were_set_to() {
 
 #[test]
 fn a_kit_that_was_never_used_is_all_zeros() {
-    // A static, whose padding the compiler clears too.
+    // Its padding is zero too.
     static UNUSED: Kit<Alone> = Kit::new();
     let bytes = (&raw const UNUSED).cast::<u8>();
     // SAFETY: bytes of a static.

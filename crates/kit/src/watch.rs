@@ -1,15 +1,9 @@
 //! The bytes beside the newest buffers, watched by the processor.
 //!
-//! **What.** A buffer ends at the guard page only down to its alignment, and begins in an open
-//! page: reads of less than 16 bytes past its end, and before its start, meet no guard page. So the
-//! processor's four watchpoints watch the bytes directly behind and the 8 bytes before the newest
-//! buffers.
-//!
-//! **Not reported.** Accesses by the C library, the system, and vector instructions, which correct
-//! programs use past a text's end.
-//!
-//! **Threads.** One at a time moves watchpoints; another then leaves its buffer out. **Failure.**
-//! Without watchpoints nothing is watched.
+//! Short reads past a buffer's end (by its alignment) and before its start meet no guard page. So
+//! the processor's four watchpoints watch the bytes directly behind and the 8 bytes before the
+//! newest buffers. The C library, the system, and vector instructions are not reported: correct
+//! programs use them past a text's end.
 //!
 //! **Cost.** Two system calls an allocation, 5 µs, one each [`PACE_NS`] and [`BURST`] at once.
 
@@ -21,7 +15,6 @@ use craton_os::{maps, process};
 /// For each watched buffer, when [`BURST`] came at once.
 const PACE_NS: u64 = 200_000;
 const BURST: u64 = 256;
-/// Of a watchpoint.
 const WIDEST: usize = 8;
 
 const UNTRIED: u8 = 0;
@@ -30,23 +23,19 @@ const OFF: u8 = 2;
 
 pub(crate) struct Watches {
     state: AtomicU8,
-    /// A thread moves watchpoints.
+    /// A thread moves watchpoints; others leave their buffers out.
     busy: AtomicBool,
-    /// Moved next.
     turn: AtomicUsize,
-    /// When all of [`BURST`] can be watched again.
     full_at_ns: AtomicU64,
     points: [Watch; MOST],
-    /// Of each watchpoint, or 0, and its first watched byte; inverted, since a search for leaks
-    /// would take them for pointers.
+    /// Inverted, since a search for leaks would take them for pointers.
     buffers: [AtomicUsize; MOST],
     watched: [AtomicUsize; MOST],
-    /// Of the C library and this one.
+    /// Code of the C library and this one.
     quiet: [[AtomicUsize; 2]; 2],
 }
 
-/// That no closed page covers: before and behind, with lengths of watchpoints. The open page ends
-/// at `open_to`.
+/// The bytes beside the buffer that no closed page covers. The open page ends at `open_to`.
 fn beside(buffer: &Buffer, open_to: usize) -> [Option<(usize, usize)>; 2] {
     let end = buffer.address + buffer.size;
     let slack = open_to.saturating_sub(end);
@@ -84,7 +73,6 @@ impl Watches {
         watch::install()
     }
 
-    /// For one more buffer.
     fn may_move(&self, now_ns: u64) -> bool {
         let full_at = self.full_at_ns.load(Relaxed).max(now_ns);
         let may = full_at - now_ns <= (BURST - 1) * PACE_NS;
@@ -94,7 +82,6 @@ impl Watches {
         may
     }
 
-    /// Beside a buffer that goes out.
     pub(crate) fn follow(&self, buffer: &Buffer, open_to: usize, now_ns: u64) {
         // ORDERING: pairs with the Release below: one thread at a time reads and changes the rest.
         if self.state.load(Relaxed) == OFF || self.busy.swap(true, Ordering::Acquire) {
@@ -128,7 +115,6 @@ impl Watches {
         self.points[i].set(at, len)
     }
 
-    /// The buffer is freed.
     pub(crate) fn leave(&self, buffer: usize) {
         for (i, of) in self.buffers.iter().enumerate().filter(|(_, of)| of.load(Relaxed) == !buffer) {
             let saved = process::errno();
@@ -138,14 +124,13 @@ impl Watches {
         }
     }
 
-    /// Beside which an address is watched.
     pub(crate) fn buffer_of(&self, address: usize) -> Option<usize> {
         let i = self.watched.iter().position(|at| at.load(Relaxed) == !address)?;
         Some(self.buffers[i].load(Relaxed)).filter(|buffer| *buffer != 0).map(|buffer| !buffer)
     }
 
     pub(crate) fn is_quiet(&self, code: usize) -> bool {
-        // The instruction before it.
+        // `code` lies behind the instruction.
         self.quiet.iter().any(|[from, to]| (from.load(Relaxed) + 1..=to.load(Relaxed)).contains(&code))
     }
 

@@ -1,15 +1,11 @@
 //! Object caches: free objects stay constructed.
 //!
-//! **What.** A cache allocates objects of one size. A freed object goes, still constructed, into
-//! this processor's array; the next request pops it without a lock. Surplus moves to the depot;
-//! what leaves the working set is destroyed.
+//! A freed object goes, still constructed, into this processor's array; the next request pops it
+//! without a lock. Surplus moves to the depot and the slabs, whose objects stay constructed too.
 //!
-//! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We differ: one array per processor
-//! instead of two magazines, restartable sequences instead of a lock. Slabs keep objects
-//! constructed too, so that a free needs no memory for a magazine. Constructors and destructors run
-//! without a lock.
+//! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We have one array per processor instead
+//! of two magazines, and restartable sequences instead of a lock.
 //!
-//! **State.** A slot for each cache ([`crate::slots`]). Where an object can be:
 //! ```text
 //! slabs (raw) ─construct─► live ─free─► array ⇄ depot ─► slabs (constructed) ─destroy─► pages
 //!                           ▲             │       │        │
@@ -20,11 +16,8 @@
 //! it, and knows which were out ever; *K3* objects out of slabs = live + arrays + depot (+ objects
 //! under construction); *K4* while a thread waits for an object, arrays are empty and have no room.
 //!
-//! **Threads.** A cache's lock covers each step of the slow path, never the program's functions.
-//! Order: table → cache → arrays → page heap. A fork takes them all.
-//!
-//! **Failure.** No memory, a limit, a failed constructor (the object is raw again), a bad handle or
-//! pointer ([`Misuse`]): nothing has changed.
+//! **Threads.** Order of locks: table → cache → arrays → page heap. None is held while the
+//! program's functions run. A refused call changes nothing.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 
@@ -63,50 +56,46 @@ pub use stats::{CacheStats, name_of};
 
 pub const NAME_MAX: usize = 31;
 const MOST: usize = 4096;
-/// How long unneeded objects stay by default (Bonwick94 §3.4).
+/// How long unneeded objects stay (Bonwick94 §3.4).
 pub const WORKING_SET_MS: u32 = 15_000;
 /// Nothing is freed by itself.
 pub const NEVER: u32 = u32::MAX;
 
-/// A constructor returns 0 on success. Any other value, or unwinding, is a failure that left
-/// nothing behind.
+/// Returns 0 on success. Any other value, or unwinding, is a failure that left nothing behind.
 pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
 /// Memory is short: free objects of the cache.
 pub type Reclaim = unsafe extern "C-unwind" fn(argument: *mut c_void);
 
-/// The cache has no arrays: each request takes the lock.
 pub const NO_ARRAYS: u32 = 1;
 /// All slabs begin objects at the same place.
 pub const NO_COLOURS: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can target ([`name`]): without
-    /// `"`, `\`, `:`, `+`, `,`, `=`; not a number, `large` or `malloc`.
+    /// At most [`NAME_MAX`] bytes of printable UTF-8 without `"`, `\`, `:`, `+`, `,`, `=`; not a
+    /// number, `large` or `malloc`, which `debug` targets ([`name`]).
     pub name: &'a [u8],
-    /// Bytes of an object, 1 to 1 MiB.
+    /// 1 byte to 1 MiB.
     pub size: usize,
     /// A power of two up to 1 MiB; 0: 8.
     pub align: usize,
-    /// The constructor; `None` means that objects are raw memory.
+    /// `None`: objects are raw memory.
     pub constructor: Option<Constructor>,
     pub destructor: Option<Destructor>,
     pub reclaim: Option<Reclaim>,
-    /// The argument of all three functions.
+    /// Of all three functions.
     pub argument: *mut c_void,
-    /// The most objects at a time, free ones included; 0 means no limit.
+    /// The most objects at a time, free ones included; 0: no limit.
     pub limit_objects: usize,
-    /// The most bytes of slabs; 0 means no limit.
+    /// The most bytes of slabs; 0: no limit.
     pub limit_bytes: usize,
-    /// The working set's interval; 0: [`WORKING_SET_MS`]; or [`NEVER`].
+    /// 0: [`WORKING_SET_MS`]; or [`NEVER`].
     pub working_set_ms: u32,
-    /// [`NO_ARRAYS`], [`NO_COLOURS`].
     pub flags: u32,
 }
 
 impl Options<'_> {
-    /// Returns options without a name, with the usual settings.
     pub const fn raw(size: usize) -> Options<'static> {
         Options {
             name: b"",
@@ -128,9 +117,7 @@ impl Options<'_> {
 pub enum Refused {
     /// Or too many caches.
     NoMemory,
-    /// Too long, not UTF-8, or characters that are not allowed.
     Name,
-    /// Size or alignment.
     Layout(BadLayout),
     Flags,
     Functions,
@@ -141,7 +128,6 @@ pub enum Fault {
     Misuse(Misuse),
     /// Or a limit.
     NoMemory,
-    /// No object was freed in time.
     TimedOut,
     /// The thread is in a constructor or destructor of this cache.
     Recursive,
@@ -154,7 +140,6 @@ impl From<Misuse> for Fault {
     }
 }
 
-/// The caches of a process. All zeros at first.
 pub struct Caches<C: Clock, P: Process + Watch> {
     slots: Slots<CacheSlots>,
     entries: Entries,
@@ -173,7 +158,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Self { slots: Slots::new(), entries: Entries::new(), arrays: Arrays::new(), clock, process: PhantomData }
     }
 
-    /// Binds the caches to a heap, which is always the same.
+    /// `heap` is always the same.
     #[inline(always)]
     pub fn over<'a, F: Platform, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H, P> {
         Over { caches: self, heap }

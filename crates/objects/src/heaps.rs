@@ -1,17 +1,7 @@
 //! Heaps with names, each destroyed whole.
 //!
-//! **What.** A heap has slabs and spans that no other heap uses, over one page heap. The program
-//! frees objects one by one, also by plain `free`, or all at once. Objects with a hint lie in heaps
-//! of the library ([`crate::hints`]).
-//!
 //! **Invariants.** *H4* a page's mark is `OWNED` exactly while a heap's slab or large object has
 //! it; its record names heap and class. *H5* `spare` counts pages that heaps hold and do not use.
-//!
-//! **Threads.** Each call holds the heap's lock; any thread may use any heap and free any object.
-//! Order: table → heap → page heap. A fork takes them all.
-//!
-//! **Failure.** No memory, or a limit: null. A bad handle, or another heap's object: a [`Misuse`].
-//! Nothing has changed.
 //!
 //! **Unsafe.** Frees objects, and releases locks that a fork took.
 
@@ -42,7 +32,7 @@ pub const BUILT_IN: usize = 4;
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
-    /// The most bytes of slabs and large objects, rounded up to pages of 8 KiB; 0 means no limit.
+    /// The most bytes, rounded up to pages of 8 KiB; 0: no limit.
     pub limit: usize,
     pub place: Place,
 }
@@ -51,12 +41,10 @@ pub struct Options<'a> {
 pub enum Refused {
     /// Or too many heaps.
     NoMemory,
-    /// Too long, or bytes that are not allowed.
     Name,
 }
 
 craton_tables::count_struct! { heap,
-    /// The layout of `struct craton_heap_stats` behind its first field.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     #[repr(C)]
     pub struct OwnStats {
@@ -67,7 +55,7 @@ craton_tables::count_struct! { heap,
 
 struct OwnSlots;
 
-// SAFETY: zeros are an unused `OwnHeap`: null pointers, no pages, unset slab caches.
+// SAFETY: zeros are an unused `OwnHeap`.
 unsafe impl Kind for OwnSlots {
     type Locked = OwnHeap;
     type Shared = ();
@@ -78,7 +66,6 @@ unsafe impl Kind for OwnSlots {
     const GONE: Misuse = Misuse::HeapDestroyed;
 }
 
-/// The private heaps of a process. All zeros at first.
 pub struct Heaps {
     slots: Slots<OwnSlots>,
     spare: AtomicUsize,
@@ -91,7 +78,7 @@ pub struct Over<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl Heaps {
-    /// Offsets in bytes, for `craton core`.
+    /// For `craton core`.
     pub const SHAPE: [(&'static str, usize); 6] = [
         ("own.slots", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[0]),
         ("own.used", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[1]),
@@ -105,12 +92,11 @@ impl Heaps {
         Self { slots: Slots::new(), spare: AtomicUsize::new(0), built_in: [const { AtomicU32::new(0) }; BUILT_IN] }
     }
 
-    /// Binds the heaps to a heap, which is always the same.
+    /// `heap` is always the same.
     pub fn over<'a, F: Platform, C: Clock, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H> {
         Over { heaps: self, heap }
     }
 
-    /// Returns the pages held and not used.
     pub fn spare(&self) -> Pages {
         Pages(self.spare.load(Relaxed) as u32)
     }
@@ -144,7 +130,7 @@ impl Heaps {
                 match self.built_in[which].compare_exchange(0, u32::from(id) + 1, Relaxed, Relaxed) {
                     Ok(_) => id,
                     Err(other) => {
-                        // Another thread was faster; this heap is empty.
+                        // Another thread was faster.
                         let mut free = self.slots.lock_free();
                         self.slots.retire(id);
                         self.slots.free(&mut free, id);
@@ -170,7 +156,6 @@ impl Heaps {
         }
     }
 
-    /// Returns a class's statistics if heap `id` lives.
     pub fn class_stats(&self, id: u16, class: usize) -> Option<SlabStats> {
         let is_used = usize::from(id) < self.slots.used();
         if is_used { self.slots.lock_id(id).map(|h| h.class_stats(class)) } else { None }
@@ -209,27 +194,25 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(self.alloc_in(&mut self.heaps.slots.lock(handle)?.2, size, align, zero))
     }
 
-    /// Allocates in the other object's heap; null without memory.
+    /// Null: no memory.
     pub fn alloc_beside(&self, object: Owned, size: usize) -> *mut u8 {
         self.heaps.slots.lock_id(object.heap).map_or(null_mut(), |mut own| self.alloc_in(&mut own, size, 1, false))
     }
 
     /// [`Misuse::Unallocated`]: never an object, or another thread freed it.
-    ///
     /// # Safety
-    /// `object` is what the heap found at `pointer`; the caller gives it up.
+    /// The heap found `object` at `pointer`; it is given up.
     pub unsafe fn free(&self, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
         let mut own = self.heaps.slots.lock_id(object.heap).ok_or(Misuse::Unallocated)?;
         // SAFETY: by the contract.
         unsafe { self.free_in(&mut own, object, pointer) }
     }
 
-    /// Resizes in place; `false`: the object must be copied.
+    /// In place; `false`: copy it.
     pub fn resize(&self, object: Owned, size: usize) -> bool {
         self.heaps.slots.lock_id(object.heap).is_some_and(|mut own| self.resize_in(&mut own, object, size))
     }
 
-    /// It must be one of the heap.
     pub fn find_in(&self, handle: usize, pointer: *mut u8) -> Result<Owned, Misuse> {
         let (id, _) = self.heaps.slots.find(handle)?;
         match self.heap.find(pointer) {

@@ -1,13 +1,10 @@
-//! Hints: how the program will use an object.
-//!
-//! **What.** Each hint is a heap of the library ([`crate::heaps`]): objects share lines, pages and
-//! hugepages only with their like. **Cost.** A lock for each object.
+//! Hints: how the program will use an object. Each is a heap ([`crate::heaps`]).
 
 use crate::heaps::{BUILT_IN, Heaps, Place};
 
-/// Hardly used: on small pages, which the system can reclaim one by one.
+/// Hardly used: on small pages, which the system can reclaim.
 pub const COLD: u32 = 1;
-/// The object is in constant use: it lies on hugepages even in a small heap, for few TLB entries.
+/// In constant use: on hugepages even in a small heap.
 pub const HOT: u32 = 2;
 /// Many that stay: they do not keep others' hugepages alive.
 pub const DENSE: u32 = 4;
@@ -26,7 +23,6 @@ pub fn are_valid(hints: u32) -> bool {
 }
 
 impl Heaps {
-    /// Returns the heap of a hint; `None`: no memory.
     pub fn of_hint(&self, hint: u32) -> Option<usize> {
         let which = KINDS.iter().position(|k| k.0 == hint)?;
         let (_, name, place) = KINDS[which];

@@ -1,6 +1,4 @@
-//! What object caches ask of the process around them.
-//!
-//! **What.** Two traits, whose defaults are for tests without a process.
+//! What object caches ask of the process. The defaults are for tests.
 //!
 //! **Unsafe.** A buffer is freed by its address.
 
@@ -9,9 +7,8 @@ use craton_os::rseq::Rseq;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
-    /// Address, [`Words::NOT_ASKED`], or [`Words::NONE`].
     pub arrays: usize,
-    /// The thread's innermost constructor or destructor, on its stack; 0: none.
+    /// The thread's innermost constructor or destructor, on its stack.
     pub building: usize,
 }
 
@@ -22,21 +19,20 @@ impl Words {
 }
 
 pub trait Process: 'static {
-    /// It takes locks; a signal handler that interrupts it keeps away from them.
+    /// A signal handler that interrupts `part` keeps away from its locks.
     fn within<R>(part: impl FnOnce() -> R) -> R {
         part()
     }
 
-    /// Frees other parts' memory after a refusal; returns whether another try is worth it.
+    /// Returns whether another try is worth it.
     fn make_room() -> bool {
         false
     }
 
-    /// A cache holds much free memory: to be freed in the background if the program sleeps.
+    /// The cache's free memory should be freed in the background if the program sleeps.
     fn holds_much() {}
 
-    /// Returns the restartable sequences; with `own` for the calling thread, which must be
-    /// registered.
+    /// `own`: for the calling thread, which must be registered.
     fn sequences(own: bool) -> Option<&'static Rseq> {
         let _ = own;
         None
@@ -53,7 +49,7 @@ pub trait Process: 'static {
 
 /// The debugging kit, and reports of corruption.
 pub trait Watch: 'static {
-    /// Returns the checks for a new cache; 0: none. With checks, objects are the watcher's buffers.
+    /// With checks, objects are the watcher's buffers.
     fn checks_of(name: &[u8]) -> u16 {
         let _ = name;
         0
@@ -66,23 +62,23 @@ pub trait Watch: 'static {
     }
 
     /// # Safety
-    /// The caller gives the buffer up.
+    /// The buffer is given up.
     unsafe fn free(id: u16, buffer: *mut u8) {
         let _ = (id, buffer);
     }
 
-    /// Freed to cache `id`. Does not return if another owner's.
+    /// Does not return if it is another owner's.
     fn is_buffer(id: u16, object: *mut u8) -> bool {
         let _ = (id, object);
         false
     }
 
-    /// The cache cannot be destroyed while its buffers are live: who has them.
+    /// Reports the live buffers of a cache that cannot be destroyed.
     fn report_live(id: u16) {
         let _ = id;
     }
 
-    /// An array or magazine held no live object of its cache: memory was overwritten.
+    /// An array or magazine held no live object of its cache.
     fn corrupt(object: *mut u8, misuse: Misuse) -> ! {
         panic!("{misuse:?} at {object:?}")
     }

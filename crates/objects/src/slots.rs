@@ -1,7 +1,4 @@
-//! A table of slots for what the program names by handle.
-//!
-//! **What.** One reservation with a slot for each cache or heap. The table checks a handle before
-//! it reads anything behind it. Slots are reused.
+//! Tables of what the program names by handle.
 //! ```text
 //! handle: | slot's address, a multiple of 4096 | generation / 2, cut | kind's bits, below STEP |
 //! slot:   | handle, 0 while free | generation, odd in use | next free | shared | lock, its data |
@@ -18,27 +15,21 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_heap::Misuse;
 use craton_os::{Guard, Mutex, Rank, mapping};
 
-/// Slots are multiples of this; a handle's lower bits are a generation.
+/// A handle's lower bits are a generation.
 pub(crate) const SLOT_ALIGN: usize = 4096;
 
 /// # Safety
 /// Zeros are a valid value of both types.
 pub(crate) unsafe trait Kind {
-    /// Under the slot's lock.
     type Locked: Send;
-    /// Read without it.
     type Shared: Sync;
     /// Where address space is short a sixteenth, and so on down to `LEAST`.
     const MOST: usize;
     const LEAST: usize = Self::MOST;
     const ALIGN: usize = SLOT_ALIGN;
-    /// Of two generations in a handle; lower bits are the kind's.
     const STEP: usize = 1;
-    /// Of the free list's lock. Slots' locks have none.
     const RANK: Rank = Rank::None;
-    /// Never a handle.
     const UNKNOWN: Misuse;
-    /// Its tenant has gone.
     const GONE: Misuse;
 }
 
@@ -68,7 +59,6 @@ impl<K: Kind> Slot<K> {
         self.handle.load(Ordering::Acquire)
     }
 
-    /// Found by a handle; `lock` is the caller's way to lock.
     #[inline]
     pub(crate) fn lock<'a>(
         &'a self,
@@ -76,21 +66,18 @@ impl<K: Kind> Slot<K> {
         lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
     ) -> Result<Guard<'a, K::Locked>, Misuse> {
         let locked = lock(&self.locked);
-        // Before we had the lock, another thread could destroy the tenant and reuse the slot.
+        // Before we had the lock, another thread could reuse the slot.
         if self.handle() == handle { Ok(locked) } else { Err(K::GONE) }
     }
 }
 
 pub(crate) struct FreeList(u32);
 
-/// Locked: number, slot, and data.
 pub(crate) type Tenant<'a, K> = (u16, &'a Slot<K>, Guard<'a, <K as Kind>::Locked>);
 
 pub(crate) struct Slots<K: Kind> {
-    /// 0 before the first use.
     base: AtomicUsize,
     capacity: AtomicUsize,
-    /// Ever used: the first ones.
     used: AtomicUsize,
     free: Mutex<FreeList>,
     kind: PhantomData<fn() -> K>,
@@ -117,7 +104,7 @@ impl<K: Kind> Slots<K> {
     pub(crate) fn get(&self, id: u16) -> &Slot<K> {
         debug_assert!(usize::from(id) < self.used());
         let base = self.base.load(Relaxed) as *const Slot<K>;
-        // SAFETY: `id` counts a slot of the permanent mapping; zeros are valid by `Kind`.
+        // SAFETY: a slot of the permanent mapping; zeros are valid by `Kind`.
         unsafe { &*base.add(id.into()) }
     }
 
@@ -158,7 +145,6 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// Returns its handle with the kind's `bits` (below `STEP`).
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);
@@ -176,7 +162,6 @@ impl<K: Kind> Slots<K> {
         slot.generation.fetch_add(1, Relaxed);
     }
 
-    /// A retired slot.
     pub(crate) fn free(&self, free: &mut FreeList, id: u16) {
         self.get(id).next_free.store(free.0, Relaxed);
         free.0 = u32::from(id) + 1;

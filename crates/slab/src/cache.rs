@@ -1,7 +1,6 @@
 //! A cache of equal objects (Bonwick94 §3.2).
 //!
-//! **Cost.** 8 instructions to free an object behind others of its slab, about 40 for a run of one
-//! slab. A slab's free objects leave together, untouched.
+//! Freeing costs 8 instructions behind others of the slab, about 40 alone.
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
 use crate::chain::{self, Chain, Marks};
@@ -13,11 +12,9 @@ use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 #[derive(Debug)]
 pub struct Freed {
-    /// The list behind the freed objects.
     pub rest: *mut u8,
-    /// Objects whose slabs have another owner.
     pub strays: Chain,
-    /// Objects whose slabs hold or held two sizes: free them by [`SlabCache::free_mixed`].
+    /// On slabs that hold or held two sizes: free them by [`SlabCache::free_mixed`].
     pub moved: Chain,
 }
 
@@ -27,7 +24,7 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
-    /// Byte offsets, for readers of another process.
+    /// For readers of another process.
     pub const SHAPE: [(&'static str, usize); 3] = [
         ("cache.slabs", Self::STATS + offset_of!(SlabStats, slabs)),
         ("cache.objects_out", Self::STATS + offset_of!(SlabStats, objects_out)),
@@ -35,7 +32,6 @@ impl SlabCache {
     ];
     const STATS: usize = offset_of!(Self, slabs) + offset_of!(Slabs<SlabId>, stats);
 
-    /// A cache still to be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
 
     pub fn is_unset(&self) -> bool {
@@ -46,7 +42,6 @@ impl SlabCache {
         Self::keeping(geometry, 0)
     }
 
-    /// Keeps up to `most` complete slabs: see [`SlabCache::complete`].
     pub const fn keeping(geometry: Geometry, most: u16) -> Self {
         Self { geometry, slabs: Slabs::new(geometry.capacity, most) }
     }
@@ -59,27 +54,23 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Returns the number of complete slabs that are kept; [`SlabCache::free_complete`] and
-    /// [`SlabCache::free_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Counts the slabs with room and an object in use; a step for each.
+    /// Walks the slabs with room.
     pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
 
-    /// Complete slabs, from now on.
     pub fn let_keep(&mut self, more: bool) {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Allocates up to `want` objects; fewer when `source` refuses a slab. Marks objects never
-    /// handed out before as free. Error: an object whose link was overwritten.
-    ///
+    /// Returns fewer than `want` objects when `source` refuses a slab. Marks new ones as free.
+    /// Error: an object whose link was overwritten.
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; its pages are readable and writable;
+    /// `base` is the address of page 0 of `source`'s region, whose pages are readable and writable;
     /// `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
@@ -100,7 +91,7 @@ impl SlabCache {
                     self.begin_slab(span.range.first, records)
                 }
             };
-            // SAFETY: this cache's slab, by the lists.
+            // SAFETY: the lists have this cache's slabs.
             unsafe { self.take_from(slab, want, base, records, &mut out, &marks) }?;
         }
         let stats = &mut self.slabs.stats;
@@ -110,9 +101,8 @@ impl SlabCache {
         Ok(out)
     }
 
-    /// Free objects before new cuts, until `want` objects or a full slab.
     /// # Safety
-    /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
+    /// As [`SlabCache::alloc`]; `slab` is this cache's, with room.
     unsafe fn take_from(
         &mut self,
         slab: PageId,
@@ -129,11 +119,10 @@ impl SlabCache {
         let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
         // SAFETY: the record lists free objects of this slab.
         let mut used = record.used() + unsafe { record.pop_free_run(start, cut, want - out.len(), out, marks) }?;
-        // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
-            // SAFETY: places behind all that were cut, never out.
+            // SAFETY: places behind those that were cut.
             unsafe {
                 let first = start.add(usize::from(carved) * object);
                 out.push_row(first, object, fresh, marks);
@@ -147,10 +136,9 @@ impl SlabCache {
         Ok(())
     }
 
-    /// Complete slabs return to `source`. Stops with an error at a place that was never an object,
-    /// or bears no mark; earlier objects are freed.
+    /// Error: a place that was never an object or bears no mark.
     /// # Safety
-    /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is freed once.
+    /// As [`SlabCache::alloc`]; the objects came from this cache and are given up.
     pub unsafe fn free(
         &mut self,
         chain: Chain,
@@ -170,11 +158,10 @@ impl SlabCache {
         Ok(())
     }
 
-    /// The first `n` objects of a list. Strays are objects whose slabs `is_ours` rejects; `moved`
-    /// those on slabs of other sizes.
+    /// Objects whose slabs `is_ours` rejects become strays.
     /// # Safety
-    /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
-    /// up the first `n` objects. A link to [`crate::end`] may end it earlier.
+    /// As [`SlabCache::free`], except for strays; `first` begins a list, which may end before `n`,
+    /// at [`crate::end`].
     #[allow(clippy::too_many_arguments)] // What all calls of a cache take.
     pub unsafe fn free_first(
         &mut self,
@@ -197,23 +184,23 @@ impl SlabCache {
             let offset = first as usize - base as usize;
             let slab = self.slab_of(offset);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-            // Tested first: a slab that is seen to have left is seen below as one of two sizes.
+            // Asked first: a slab seen to have left is then seen as one of two sizes.
             let owned = is_ours(slab);
-            // By the object's page: a split slab's first page may be ordinary by now.
+            // A split slab's first page may be ordinary by now.
             let page = PageId((offset >> PAGE_SHIFT) as u32);
             let (morphed, moved) = records.of(page).sizes(self.geometry.object);
-            // Without old objects it is freed place by place: see `free_mixed`.
+            // See `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
             let apart = moved || alone && !is_on_grid();
             let ours = owned && !apart;
             let used = record.used();
-            // The front end validated each place of two sizes.
+            // The front end validated places of two sizes.
             let all_cut = morphed || !ours;
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
-            // One slab's objects stay linked. One test detects the run's end and places never cut.
+            // One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 if !(if ours { marks.put(at) } else { marks.is_set(at) }) {
                     return Err(at);
@@ -227,7 +214,7 @@ impl SlabCache {
                 if run == 0 {
                     return Err(first);
                 }
-                // SAFETY: the run is given up; its end is the chain's until more is put there.
+                // SAFETY: the run ends at `last`.
                 unsafe {
                     chain::link(last, chain::end());
                     if apart { &mut gone } else { &mut strays }.append(first, last, run);
@@ -235,11 +222,11 @@ impl SlabCache {
                 (first, left) = (at, left - run);
                 continue;
             }
-            // No run: the first place was never cut. Too long: one object appears twice.
+            // The first place was never cut, or an object appears twice.
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
-            // SAFETY: the caller freed the run, which lies on the slab.
+            // SAFETY: the run lies on the slab.
             unsafe { record.put_free(start, first, last) };
             self.slabs.stats.objects_out -= u64::from(run);
             left -= run;
@@ -252,7 +239,7 @@ impl SlabCache {
                     self.retire(slab, used, records, source);
                     continue;
                 }
-                // Cut anew, objects come in order, without links to follow.
+                // Cut anew, objects come in order.
                 record.begin();
                 marks.set_cut(start, start.wrapping_add(slab_bytes - 1), 0);
             }
@@ -266,16 +253,14 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// All objects of a complete slab must be free there: a double free of an object with an
-    /// overwritten mark counts for a live one, the error. Wipes marks, unreadable in later uses of
-    /// the memory.
+    /// Error: a live object. A double free of one with an overwritten mark counted for it. Wipes
+    /// the marks, which later uses of the memory cannot read.
     #[inline(never)]
     fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
         let places = (0..usize::from(record.carved())).map(|i| start.wrapping_add(i * self.geometry.object as usize));
         { places }.find(|place| !marks.leave(*place)).map_or(Ok(()), Err)
     }
 
-    /// Frees up to `most` complete slabs to `source`.
     pub fn free_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
@@ -283,7 +268,7 @@ impl SlabCache {
         }
     }
 
-    /// Unused since the last call.
+    /// Frees complete slabs unused since the last call.
     pub fn free_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
         self.free_complete(self.slabs.kept.idle(), records, source);
@@ -294,13 +279,12 @@ impl SlabCache {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// Of a slab of two sizes, never complete: used objects and blocked places.
+    /// A slab of two sizes, never complete: used objects and blocked places.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
         (used + self.geometry.capacity - record.carved()).max(1)
     }
 
-    /// Of the object at byte `offset` of the region.
     #[inline]
     pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
@@ -310,7 +294,6 @@ impl SlabCache {
     pub(crate) fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
-            // Another cache donated the slab; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();
@@ -319,7 +302,6 @@ impl SlabCache {
         first
     }
 
-    /// From the list of `level`.
     pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());

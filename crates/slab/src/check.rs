@@ -1,4 +1,4 @@
-//! Walks every invariant of a cache.
+//! Walks the invariants.
 //!
 //! **Unsafe.** Follows the links of free objects.
 
@@ -13,7 +13,7 @@ use craton_base::PageId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
     pub invariant: &'static str,
-    /// The slab's start (of a class, from the region's); 0: no one slab.
+    /// The slab's start, from the region's for a class; 0: no one slab.
     pub slab: usize,
 }
 
@@ -24,8 +24,7 @@ impl Broken {
 }
 
 impl<S: Copy + PartialEq> Slabs<S> {
-    /// S2 to S4; `full` are the unlisted slabs. `look` returns a slab's level and objects in use;
-    /// `at` its start.
+    /// S2 to S4; `full` are the unlisted slabs.
     pub(crate) fn check(
         &self,
         links: &impl Links<Slab = S>,
@@ -65,14 +64,14 @@ impl<S: Copy + PartialEq> Slabs<S> {
 }
 
 impl SlabCache {
-    /// S1 to S5; `full` are the unlisted slabs. Page 0 is at `base`.
+    /// S1 to S5; `full` are the unlisted slabs.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records, full: &[PageId]) -> Result<(), Broken> {
         let full = full.iter().map(|page| SlabId::of(*page));
         let look = |slab: SlabId| {
             let record = records.of(slab.page());
-            // SAFETY: by the contract; on this cache's lists.
+            // SAFETY: listed slabs are this cache's.
             unsafe { self.check_slab(slab.page(), base, record) }?;
             Ok((self.level(record), record.used()))
         };
@@ -88,7 +87,7 @@ impl SlabCache {
         let mut object = record.free() as *mut u8;
         while !object.is_null() && object != chain::end() && free <= capacity {
             (free, last) = (free + 1, object);
-            // SAFETY: a slab's free objects are the cache's, and linked.
+            // SAFETY: free objects are linked.
             object = unsafe { chain::next(object) };
         }
         if record.used() + free != record.carved() || record.carved() > capacity {
@@ -100,7 +99,7 @@ impl SlabCache {
 }
 
 impl Morphs {
-    /// S6. Page 0 is at `base`.
+    /// S6.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {
@@ -123,7 +122,7 @@ impl Morphs {
             for _ in 0..record.free_objects() {
                 let bytes = (object as usize).wrapping_sub(start as usize);
                 fail(u32::try_from(bytes).is_ok_and(|bytes| !slab.starts_at(bytes)))?;
-                // SAFETY: a slab's free objects are linked.
+                // SAFETY: free objects are linked.
                 object = unsafe { chain::next(object) };
             }
             (slabs, old_bytes) = (slabs + 1, old_bytes + bytes);

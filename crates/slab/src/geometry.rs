@@ -1,24 +1,21 @@
 use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 
-/// For several objects: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Each used class has a partial slab: more would cost small programs.
+/// Each used class has a partial slab, which costs small programs.
 const LEAST: usize = 2;
 const WASTE_PART: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
-    /// A multiple of 16.
     pub object: u32,
-    /// Slabs of several objects are aligned to the next power of two.
+    /// Several objects align it to the next power of two.
     pub pages: Pages,
-    /// Objects of a slab, at least 1.
     pub capacity: u16,
 }
 
 impl Geometry {
-    /// Chooses a slab's pages for `object` bytes, a multiple of 16 up to 32 KiB: the smallest power
-    /// of two (at most 32) that wastes at most 1/32 and holds 2 objects.
+    /// The smallest power of two of pages that wastes at most 1/32 and holds 2 objects of `object`
+    /// bytes, a multiple of 16 up to 32 KiB.
     pub const fn of(object: usize) -> Self {
         assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
         let mut pages = 1;
@@ -33,13 +30,11 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// Divides `pages` into `capacity` objects of the largest size that fits.
     pub const fn parts(pages: u32, capacity: u16) -> Self {
         let object = pages as usize * PAGE_SIZE / capacity as usize / 16 * 16;
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// Returns the alignment of a slab's first page. A single object begins its slab.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
@@ -48,13 +43,11 @@ impl Geometry {
         self.capacity == 1
     }
 
-    /// First page: several objects align it to its size; one begins it.
     #[inline]
     pub const fn slab_of(&self, page: PageId) -> PageId {
         PageId(page.0 & !(self.align().0 - 1))
     }
 
-    /// Returns the density of its spans: more than 16 objects make a span dense.
     pub const fn density(&self) -> Density {
         if self.capacity > 16 { Density::Dense } else { Density::Sparse }
     }

@@ -1,12 +1,6 @@
-//! Lists of a cache's slabs with room: complete ones, and one for each eighth of fullness.
-//!
-//! **From.** Bonwick94 §3.2 has one list. Ours go by fullness (TEMERAIRE §3), the fullest first, so
-//! that nearly empty slabs drain; by eighths, since the count's bit width does not separate nearly
-//! full slabs.
-//! **State.** Doubly linked through the records; a bit for each list that is not empty. **Cost.**
-//! O(1), at most three records.
+//! Lists of slabs with room: complete ones, and one for each eighth of fullness. The fullest serve
+//! first (TEMERAIRE §3; Bonwick94 §3.2 has one list), so that nearly empty slabs drain.
 
-/// Where slabs note their neighbours in a list.
 pub(crate) trait Links {
     type Slab: Copy;
     fn next(&self, slab: Self::Slab) -> Option<Self::Slab>;
@@ -46,7 +40,6 @@ impl<S: Copy + PartialEq> List<S> {
         self.0 = Some(slab);
     }
 
-    /// Returns whether the list is empty then.
     #[inline]
     pub(crate) fn unlink(&mut self, slab: S, links: &impl Links<Slab = S>) -> bool {
         let (next, prev) = (links.next(slab), links.prev(slab));
@@ -54,7 +47,6 @@ impl<S: Copy + PartialEq> List<S> {
             Some(prev) if self.0 != Some(slab) => links.set_next(prev, next),
             _ => self.0 = next,
         }
-        // Behind the last follows the first.
         if let Some(behind) = next.or(self.0) {
             links.set_prev(behind, prev);
         }
@@ -78,31 +70,28 @@ impl<S: Copy + PartialEq> List<S> {
 
 pub(crate) const LISTS: usize = EIGHTHS + 1;
 pub(crate) const COMPLETE: usize = 0;
-/// A pseudo-list.
 pub(crate) const FULL: usize = LISTS;
 const EIGHTHS: usize = 8;
-/// Of [`Lists::scale`]: enough for `u16`s up to [`MOST`] objects.
+/// Fits 32 bits up to [`MOST`] objects.
 const POINT: u32 = 20;
-/// Of a slab: its square is at most `EIGHTHS << POINT`.
+/// Its square is at most `EIGHTHS << POINT`.
 const MOST: u16 = 2896;
 
 #[derive(Debug)]
 pub(crate) struct Lists<S> {
     lists: [List<S>; LISTS],
     filled: u32,
-    /// Lists for each object in use, rounded up, in fixed point.
+    /// Lists for each object, rounded up, in fixed point.
     scale: u32,
 }
 
 impl<S: Copy + PartialEq> Lists<S> {
-    /// Zeros for capacity 0.
     pub(crate) const fn new(capacity: u16) -> Self {
         assert!(capacity <= MOST);
         let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 + 1 };
         Self { lists: [List::EMPTY; LISTS], filled: 0, scale }
     }
 
-    /// Of a level up to the capacity: higher is fuller.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
         // From 1 on the whole part is one more; rounding makes it two more at the capacity.
@@ -138,7 +127,6 @@ impl<S: Copy + PartialEq> Lists<S> {
         }
     }
 
-    /// The fullest list's first, now fuller, to another list or none.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
         let next = links.next(slab);
@@ -156,7 +144,7 @@ impl<S: Copy + PartialEq> Lists<S> {
         }
     }
 
-    /// It becomes the last.
+    /// The first becomes the last.
     pub(crate) fn pass(&mut self, list: usize, links: &impl Links<Slab = S>) -> Option<S> {
         let first = self.lists[list].first();
         self.lists[list].rotate(links);

@@ -1,17 +1,15 @@
 //! Entries of slabs that hold objects of two sizes.
 //!
-//! **What.** Slabs with few live objects may become slabs of another size: several neighbours one,
-//! or one several. New places fill the gaps between live old objects. Until the last old object is
-//! freed, a [`Morph`] for each page lists both.
+//! Several neighbouring slabs with few live objects may become one slab of another size, or one
+//! several. New places fill the gaps between live old objects; an entry for each page lists both.
 //! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
-//! twice the room where half of the old objects live. In return the slab must *settle* after the
-//! last old object: freed places off the grid close, places on the grid open, and the last makes
-//! the slab ordinary.
-//! **Units.** Bytes from the slab's start. In a page's entry a bit stands for 16 bytes. An old
-//! object across the border of two new slabs counts in each, in the second as its *head*.
+//! twice the room where half of the old objects live. So the slab must *settle* after the last old
+//! object: freed places off the grid close, places on the grid open, and the last makes the slab
+//! ordinary.
+//! **Units.** Bytes from the slab's start; a bit stands for 16 bytes. An old object across the
+//! border of two new slabs counts in both, in the second as its *head*.
 //! **Threads.** Written under its lock, taken after the slab's cache lock. Where new places begin
 //! may be read without a lock: for a live object of either size the answer stays.
-//! **Cost.** 160 bytes for each page. To know a new object takes a load and a shift.
 //! **Unsafe.** Declares that zeros are a valid entry.
 
 use crate::record::{Records, SlabRecord};
@@ -25,31 +23,22 @@ const WORDS: usize = UNITS as usize / 64;
 
 type Bits = [AtomicU64; WORDS];
 
-/// The entry of a slab of two sizes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Morph {
-    /// Of new places.
     starts: Bits,
-    /// Starts of old objects that are out.
     live: Bits,
-    /// First page; in a free entry, the next free one.
+    /// In a free entry, the next free one.
     slab: AtomicU32,
-    /// New size; 0 in a free entry.
     new: AtomicU32,
-    /// Old size; 0 if the page was free.
+    /// 0: the page was free.
     old: AtomicU32,
-    /// First page of the old slab.
     origin: AtomicU32,
-    /// In a slab's first page: bytes that belong to an object of the slab before.
+    /// Bytes of an object of the slab before. As `count` and `off_grid`, in a slab's first page.
     head: AtomicU32,
-    /// Of the old slab.
     places: AtomicU16,
-    /// In a slab's first page: old objects out, with the head.
     count: AtomicU16,
-    /// In a slab's first page: places.
     off_grid: AtomicU16,
-    /// The front end's names of both sizes.
     from: AtomicU8,
     to: AtomicU8,
     pages: AtomicU8,
@@ -90,7 +79,6 @@ impl Morph {
         self.new.store(new, Relaxed);
     }
 
-    /// At a byte of the region, on this page.
     #[inline(always)]
     fn starts_at(&self, offset: usize) -> bool {
         let unit = offset % PAGE_SIZE / UNIT as usize;
@@ -140,7 +128,6 @@ impl<R: Records> Mixed<'_, R> {
         word.store(word.load(Relaxed) ^ 1 << (unit % 64), Relaxed);
     }
 
-    /// Of `of`, at or behind a multiple of a unit.
     fn next(&self, of: Of, bytes: u32) -> Option<u32> {
         let mut unit = bytes / UNIT;
         while unit < self.bytes / UNIT {
@@ -153,7 +140,6 @@ impl<R: Records> Mixed<'_, R> {
         None
     }
 
-    /// Of `of`, before a byte.
     fn last_before(&self, of: Of, bytes: u32) -> Option<u32> {
         let mut end = bytes.div_ceil(UNIT);
         while end > 0 {
@@ -171,7 +157,6 @@ impl<R: Records> Mixed<'_, R> {
         core::iter::successors(self.next(of, 0), move |at| self.next(of, at + UNIT))
     }
 
-    /// Of the old object at a byte, even behind the slab.
     pub(crate) fn old_end(&self, bytes: u32) -> u32 {
         bytes + self.page(bytes >> PAGE_SHIFT).old.load(Relaxed)
     }
@@ -180,12 +165,10 @@ impl<R: Records> Mixed<'_, R> {
         PageRange::new(self.first, Pages(self.bytes >> PAGE_SHIFT))
     }
 
-    /// Old objects out, with the head.
     pub(crate) fn count(&self) -> u16 {
         self.head.count.load(Relaxed)
     }
 
-    /// Bytes of an object of the slab before.
     pub(crate) fn head(&self) -> u32 {
         self.head.head.load(Relaxed)
     }
@@ -195,18 +178,15 @@ impl<R: Records> Mixed<'_, R> {
         change(&self.head.count, if bytes > 0 { 1 } else { -1 });
     }
 
-    /// The old object at a byte, now live or not.
     pub(crate) fn flip_live(&self, bytes: u32, by: i16) {
         self.flip(Of::Live, bytes / UNIT);
         change(&self.head.count, by);
     }
 
-    /// An old object begins at the byte.
     pub(crate) fn is_live(&self, bytes: u32) -> bool {
         bytes < self.bytes && bytes.is_multiple_of(UNIT) && self.has(Of::Live, bytes / UNIT)
     }
 
-    /// The old object at a byte; returns its end if it was live.
     pub(crate) fn clear(&self, bytes: u32) -> Option<u32> {
         self.is_live(bytes).then(|| {
             self.flip_live(bytes, -1);
@@ -226,7 +206,6 @@ impl<R: Records> Mixed<'_, R> {
         self.iter(Of::Starts)
     }
 
-    /// Of new places, live old objects, and the slab's end.
     pub(crate) fn has_overlap(&self) -> bool {
         let mut end = self.head();
         let news = self.starts().any(|start| {
@@ -250,12 +229,10 @@ impl<R: Records> Mixed<'_, R> {
         (self.count(), self.head.off_grid.load(Relaxed)) == (0, 0)
     }
 
-    /// Its start.
     fn new_around(&self, bytes: u32) -> Option<u32> {
         self.last_before(Of::Starts, bytes + 1).filter(|start| bytes - start < self.new)
     }
 
-    /// Around the empty `from..to`.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
         let before = self.last_before(Of::Starts, from).map_or(0, |start| start + self.new);
         let old_before = self.last_before(Of::Live, from).map_or(0, |start| self.old_end(start));
@@ -264,11 +241,10 @@ impl<R: Records> Mixed<'_, R> {
         (before.max(old_before).max(self.head()), behind.min(old_behind))
     }
 
-    /// On the grid if as many fit; `each` gets places.
+    /// On the grid if as many fit there: these places stay when the old objects are gone.
     fn fill(&self, (from, to): (u32, u32), mut each: impl FnMut(u32)) {
         let fit = |at: u32| to.saturating_sub(at) / self.new;
         let (grid, packed) = (from.next_multiple_of(self.new), from.next_multiple_of(1 << self.new.trailing_zeros()));
-        // Places on the grid stay when the old objects are gone.
         let first = if fit(grid) >= fit(packed) { grid } else { packed };
         for place in 0..fit(first) {
             let at = first + place * self.new;
@@ -277,7 +253,6 @@ impl<R: Records> Mixed<'_, R> {
         }
     }
 
-    /// Wherever no old object lives; returns how many.
     pub(crate) fn cut_gaps(&self) -> usize {
         let (mut from, mut cut) = (self.head().min(self.bytes), 0);
         loop {
@@ -288,7 +263,6 @@ impl<R: Records> Mixed<'_, R> {
         }
     }
 
-    /// Around a freed old object; `each` gets places.
     pub(crate) fn cut_around(&self, from: u32, to: u32, each: impl FnMut(u32)) {
         self.fill(self.gap(from, to.min(self.bytes)), each);
     }
@@ -303,7 +277,6 @@ impl<R: Records> Mixed<'_, R> {
         change(&self.head.off_grid, -i16::from(!self.is_on_grid(bytes)));
     }
 
-    /// Grid places that overlap no other; no old object lives.
     pub(crate) fn cut_grid(&self, from: u32, to: u32, mut each: impl FnMut(u32)) {
         let grid = from / self.new * self.new;
         let mut end = self.last_before(Of::Starts, grid).map_or(0, |start| start + self.new);
@@ -312,7 +285,7 @@ impl<R: Records> Mixed<'_, R> {
             while let Some(start) = next.filter(|start| *start < at + self.new) {
                 (end, next) = (start + self.new, self.next(Of::Starts, start + UNIT));
             }
-            // Only the last place that begins before its end may overlap it.
+            // Only the last place before may overlap it.
             if end <= at {
                 self.open(at);
                 each(at);
@@ -324,7 +297,7 @@ impl<R: Records> Mixed<'_, R> {
         self.bytes / self.new * self.new
     }
 
-    /// The old object across the slab's start: name, size, and bytes before the slab.
+    /// Name, size, and bytes before the slab of the old object across its start.
     pub(crate) fn across(&self) -> Option<(u8, u32, u32)> {
         let mut before = 0;
         for page in (0..self.first.0).rev() {
@@ -373,27 +346,20 @@ impl<R: Records> Mixed<'_, R> {
     }
 }
 
-/// The place of an address on a slab of two sizes.
+/// Classes are the front end's names, offsets from the object's start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The address lies in a live object of the old size.
     Old {
-        /// The front end's name.
         class: u8,
-        /// Behind its start.
         offset: usize,
     },
-    /// The address lies in a place of the new size, live or free.
     New {
-        /// The front end's name.
         class: u8,
-        /// Behind its start.
         offset: usize,
-        /// No start, but an old object began here, now back: its size's name.
+        /// The class of a freed old object that began here, where no new one does.
         was_old: Option<u8>,
     },
     Nothing {
-        /// An old object began here, now back: its size's name.
         was_old: Option<u8>,
     },
 }
@@ -402,21 +368,18 @@ pub struct Morphs {
     entries: Table<Morph>,
     /// Ever used; the first never is.
     begun: u32,
-    /// That was used before, or 0.
+    /// 0: no freed entry.
     free: u32,
     used: u32,
     slabs: u32,
-    /// Of old objects out.
     pub(crate) old_bytes: u64,
 }
 
 impl Morphs {
     pub const MOST: usize = SlabRecord::MORPHS;
 
-    /// A table without entries; all zeros.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
-    /// Makes a table of these entries, of which one stays empty.
     pub fn new(entries: Table<Morph>) -> Self {
         Self { entries, begun: 1, free: 0, used: 0, slabs: 0, old_bytes: 0 }
     }
@@ -429,12 +392,10 @@ impl Morphs {
         self.slabs
     }
 
-    /// Returns the bytes of live old objects.
     pub fn old_bytes(&self) -> u64 {
         self.old_bytes
     }
 
-    /// For slabs of this length.
     pub(crate) fn has_room(&self, pages: Pages) -> bool {
         ((self.used + pages.0) as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
@@ -467,7 +428,6 @@ impl Morphs {
         records.of(page).set_morph(at, new);
     }
 
-    /// Without live old objects: its records become ordinary.
     pub(crate) fn remove(&mut self, range: PageRange, records: &impl Records) {
         for page in range.first.0..range.first.0 + range.len.0 {
             let record = records.of(PageId(page));
@@ -488,25 +448,23 @@ impl Morphs {
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
     }
 
-    /// That begins at a page.
     pub(crate) fn slab<'a, R: Records>(&'a self, first: PageId, records: &'a R) -> Mixed<'a, R> {
         let head = &self.entries[records.of(first).morph_entry() as usize];
         let (new, bytes) = (head.new.load(Relaxed), u32::from(head.pages.load(Relaxed)) << PAGE_SHIFT);
         Mixed { entries: &self.entries, records, head, first, new, bytes }
     }
 
-    /// Returns the class of the new objects; `None`: not a slab of two sizes.
+    /// The new objects' class; `None`: not a slab of two sizes.
     pub fn class_of(&self, record: &SlabRecord) -> Option<u8> {
         self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
 
-    /// Around the page of a record.
     pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
         let range = |entry: &Morph| (PageId(entry.slab.load(Relaxed)), Pages(entry.pages.load(Relaxed).into()));
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// Finds the place at a byte of the region; `None`: not a slab of two sizes.
+    /// `offset`: from the region's start.
     pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
         let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))
@@ -517,20 +475,19 @@ impl Morphs {
     }
 }
 
-/// The table's entries, for readers without the lock.
+/// For readers without the lock.
 #[derive(Clone, Copy)]
 pub struct Starts(pub *const Morph);
 
 impl Starts {
-    /// The size, in units of 16 bytes, of the new place at a byte of the region, by its page's
-    /// record. Right for live objects.
+    /// `offset`: from the region's start. Returns units of 16 bytes. Right for live objects.
     /// # Safety
-    /// [`Morphs::MOST`] entries, or all that records name.
+    /// There are [`Morphs::MOST`] entries, or all that records name.
     #[inline(always)]
     pub unsafe fn new_at(self, record: &SlabRecord, offset: usize) -> Option<usize> {
         let (at, units) = record.entry_and_units();
-        // SAFETY: by the contract the entry exists, and is atomic. The first entry, which other
-        // slabs name, has no bit set.
+        // SAFETY: the entry exists, and is atomic. The first, which other slabs name, has no bit
+        // set.
         unsafe { &*self.0.add(at) }.starts_at(offset).then_some(units)
     }
 }

@@ -1,12 +1,10 @@
 //! Caches of equal objects that programs describe.
 //!
-//! **What.** An [`ObjectSlabs`] cuts a [`PageSupplier`]'s pages into an [`ObjectLayout`]'s objects,
-//! which stay constructed while free. A [`Depot`] of magazines lies between it and the CPUs. The
-//! front end constructs, destroys, locks, and keeps names and limits.
-//! **From.** Bonwick94 (§ numbers are its) and Bonwick & Adams, "Magazines and Vmem", USENIX ATC
-//! 2001. Differences: each free is validated (§6.2: large objects only, or when debugging); objects
-//! are constructed on first use; complete slabs are freed by an interval's least number, as
-//! magazines are, not after 15 s each (§3.4).
+//! An [`ObjectSlabs`] cuts a [`PageSupplier`]'s pages into an [`ObjectLayout`]'s objects, which
+//! stay constructed while free. A [`Depot`] of magazines lies between it and the CPUs.
+//! **From.** Bonwick94; Bonwick & Adams, "Magazines and Vmem", USENIX ATC 2001. We validate each
+//! free (§6.2: only large objects, or when debugging), construct objects on first use, and free
+//! complete slabs by an interval's least number, not after 15 s each (§3.4).
 //! ```
 //! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
 //!
@@ -34,7 +32,7 @@
 //! table:  address → record       records apart: on pages of such
 //! depot:  full magazines → … → · empty magazines → … →
 //! ```
-//! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
+//! **Invariants** (besides S2 to S4):
 //! - *O1* a slab's count in use equals its bits "out"; bits past its last object are set; no free
 //!   object's bit precedes the word `hint`;
 //! - *O2* the table finds each slab by its first and its last byte, and nothing else;
@@ -42,8 +40,6 @@
 //! - *O4* each slab with its record apart has one;
 //! - *O5* full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
-//! **Threads.** Under the caller's lock. **Failure.** `alloc` returns `None` when the supplier
-//! refuses, `free` a [`BadObject`]; neither changes anything. Objects in magazines count as out.
 
 mod cache;
 mod check;

@@ -1,53 +1,44 @@
 //! Size classes.
 //!
-//! Class 0 is no class. Classes 1 to [`CLASSES`] are sizes from 16 B to 256 KiB; objects of class
-//! [`LARGE`] have a span each:
 //! 1. up to 256 B every multiple of 16: small sizes are common, and the C ABI aligns to 16;
-//! 2. up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8 of each doubling, rounded down to 16: 15, … 8
-//!    objects fill a slab of a power of two of pages. Steps are 1/15 just above a power of two,
-//!    since programs put a header of 8 to 300 bytes before 1, 4 or 8 KiB;
-//! 3. above 8 KiB the shorter spans of `SPANS`: most programs have few such objects, and the rest
-//!    of their slab is wasted. Spans of one object need no alignment and are never partly used.
+//! 2. up to 8 KiB the sizes 2^k ÷ 15, … ÷ 8 of each doubling, rounded down to 16. Steps are 1/15
+//!    just above a power of two, since programs put a header of 8 to 300 bytes before 1, 4 or 8
+//!    KiB;
+//! 3. up to 256 KiB the shorter spans of `SPANS`: most programs have few such objects.
 //!
 //! Rounding and tail waste at most 1/8 of sizes above 128 B (TEMERAIRE §3; experiment
-//! `size-classes`). **Cost.** A table: a byte for each 16 B up to 8 KiB, then for each 512 B and a
-//! comparison: no two classes are closer.
+//! `size-classes`).
 
 use crate::Geometry;
 
-/// The largest size in the table.
 pub const MAX_TABLED: usize = 8 << 10;
-/// All multiples of 16.
 const MAX_MULTIPLE: usize = 256;
-/// By the first two rules.
 const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE).ilog2() as usize;
 
-/// Pages of a slab and its objects, above 8 KiB. Slabs of no power of two begin at multiples of the
-/// next one; other spans fill the gaps, small where objects may be many.
+/// Pages and objects.
 #[rustfmt::skip]
 const SPANS: [(u32, u16); 38] = [
-    // To 16 KiB: parts of 64 and 128 KiB as above, but for 32 ÷ 3 and 56 ÷ 4.
+    // To 16 KiB: parts of 64 and 128 KiB, but for 32 ÷ 3 and 56 ÷ 4.
     (16, 15), (8, 7), (16, 13), (4, 3), (16, 11), (8, 5), (7, 4), (2, 1),
     // To 32 KiB.
     (16, 7), (32, 13), (8, 3), (3, 1), (16, 5), (7, 2), (4, 1),
-    // To 64 KiB: half pages in pairs: a whole page more is up to a fifth.
+    // To 64 KiB: half pages in pairs, since a page more is up to a fifth.
     (9, 2), (5, 1), (11, 2), (6, 1), (13, 2), (7, 1), (8, 1),
-    // To 256 KiB: whole pages, eight sizes in each doubling.
+    // To 256 KiB: eight sizes in each doubling.
     (9, 1), (10, 1), (11, 1), (12, 1), (13, 1), (14, 1), (15, 1), (16, 1), (18, 1), (20, 1), (22, 1), (24, 1),
     (26, 1), (28, 1), (30, 1), (32, 1),
 ];
 
 pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
-/// Marks a large object's first page.
+/// A large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;
-/// Marks pages of a slab of two classes.
+/// A slab of two classes.
 pub const MORPHED: u8 = CLASSES as u8 + 2;
-/// Marks pages of a separate heap's objects; the slab's record names the heap.
+/// A separate heap; the slab's record names it.
 pub const OWNED: u8 = CLASSES as u8 + 3;
 pub const MARKS: usize = CLASSES + 4;
 pub const MAX_CLASSED: usize = 256 << 10;
 
-/// Entry 0 is unused.
 static GEOMETRIES: [Geometry; CLASSES + 1] = {
     let mut all = [Geometry::of(16); CLASSES + 1];
     let mut class = 1;
@@ -80,7 +71,6 @@ const fn smallest(size: usize) -> u8 {
     class as u8
 }
 
-/// Of the first `N` multiples of 16 bytes.
 const fn by_units<const N: usize>() -> [u8; N] {
     let mut table = [1; N];
     let (mut i, mut class) = (1, 1);
@@ -98,7 +88,7 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = by_units();
 
 const GRAIN: usize = 512;
 
-/// Of each grain's smallest size; the largest is in this class or the next.
+/// For each grain's smallest size; the largest is in this class or the next.
 static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     let mut table = [0; MAX_CLASSED / GRAIN];
     let mut i = MAX_TABLED / GRAIN;
@@ -110,13 +100,12 @@ static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     table
 };
 
-/// Borrows nothing: programs have many such objects.
+/// Up to here classes borrow nothing: programs have many such objects.
 const MAX_OWN: usize = 64;
-/// Most classes between a size and its double.
+/// The most classes between a size and its double.
 pub const MOST_LENDERS: usize = 16;
 
-/// Returns the largest class of at most twice the size: it, and those between, may lend objects to
-/// a class that has none.
+/// The result is at most twice as large.
 pub const fn largest_lender(class: usize) -> usize {
     let mut lender = class;
     while lender < CLASSES && size_of_class(class) > MAX_OWN && size_of_class(lender + 1) <= 2 * size_of_class(class) {
@@ -142,25 +131,24 @@ pub const fn geometry(class: usize) -> Geometry {
     GEOMETRIES[class]
 }
 
-/// Returns the class of a size up to [`MAX_TABLED`]; of 0 the smallest.
+/// Up to [`MAX_TABLED`].
 #[inline(always)]
 pub const fn class_of_tabled(size: usize) -> usize {
     debug_assert!(size <= MAX_TABLED);
     TABLE[size.div_ceil(16)] as usize
 }
 
-/// Of [`class_of_units`], in units of 16 bytes.
 const MAX_UNITS: usize = 1 << 12;
 
 static BY_UNITS: [u8; MAX_UNITS] = by_units();
 
-/// Returns the class of a size in units, below 64 KiB.
+/// Units of 16 bytes, below 64 KiB.
 #[inline(always)]
 pub fn class_of_units(units: usize) -> usize {
     BY_UNITS[units % MAX_UNITS] as usize
 }
 
-/// Returns the class of a size up to [`MAX_CLASSED`].
+/// Up to [`MAX_CLASSED`].
 #[inline]
 pub fn class_of(size: usize) -> usize {
     debug_assert!(size <= MAX_CLASSED);
@@ -171,13 +159,12 @@ pub fn class_of(size: usize) -> usize {
     class + usize::from(size > size_of_class(class))
 }
 
-/// Returns the class for a size and an alignment, a power of two.
+/// `align`: a power of two.
 pub fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > MAX_CLASSED || align > MAX_CLASSED {
         return None;
     }
-    // Slabs are aligned to a power of two ≥ their size, so the first class that is a multiple of
-    // `align` fits, at the latest the next power of two. Single objects are aligned to pages only.
+    // Slabs are aligned to a power of two ≥ their size, single objects to pages only.
     let first = class_of(size.max(align).max(1));
     (first..=CLASSES).find(|c| {
         let g = geometry(*c);

@@ -1,37 +1,26 @@
-//! The life of a cache's slabs: from a source, cut, partial, full, complete, kept or freed.
-//!
-//! **What.** Size classes ([`SlabCache`](crate::SlabCache)) and constructed objects
-//! ([`ObjectSlabs`](crate::object::ObjectSlabs)) share it (Bonwick94 §3.2 to §3.4; S2 to S4) and
-//! differ in:
+//! The life of slabs of both kinds (Bonwick94 §3.2 to §3.4; S2 to S4).
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
-//! | record | 32 bytes in a table by page, out of a stray write's reach | in the slab's tail, or separate |
-//! | free objects | linked through the objects: runs move in chains, untouched | a bit each: their state stays |
-//! | source, places | spans of pages; malloc's page map finds the slab | any supplier; a table of slabs finds it |
-//!
-//! Each form is faster in its place. Instructions to allocate and free 200 bytes (callgrind): a
-//! class needs 35 in chains of 32, 290 one by one; bits 160. A link costs an object a word.
+//! | record | in a table by page, out of a stray write's reach | in the slab's tail, or separate |
+//! | free objects | linked | a bit each: their state stays |
+//! | pages | spans; malloc's page map finds the slab | any supplier; a table finds the slab |
+//! | instructions for 200 bytes (callgrind) | 35 in chains of 32, 290 one by one | 160 |
 
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
 
-/// Bonwick94 §3.1.
+/// Counts since the start, but for `slabs` and `objects_out` (Bonwick94 §3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SlabStats {
-    /// Slabs of any fullness.
     pub slabs: u32,
-    /// Slabs from the source, since the start.
     pub slabs_made: u32,
-    /// Live objects, and those in the caches in front.
     pub objects_out: u64,
-    /// Chains, since the start; of classes.
     pub refills: u64,
-    /// Since the start.
     pub objects_refilled: u64,
-    /// Slabs from caches of other sizes, with live objects, since the start.
+    /// Slabs from other sizes.
     pub morphed: u32,
-    /// How many of the morphed slabs became ordinary ones of this size.
+    /// Morphed and now ordinary.
     pub settled: u32,
 }
 
@@ -61,7 +50,7 @@ pub(crate) struct Slabs<S> {
 }
 
 impl<S: Copy + PartialEq> Slabs<S> {
-    /// Keeps up to `most` complete ones. Zeros for two zeros.
+    /// Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
@@ -86,7 +75,6 @@ impl<S: Copy + PartialEq> Slabs<S> {
         self.stats.slabs -= 1;
     }
 
-    /// If any, after a change of level.
     #[inline]
     pub(crate) fn relist(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -95,7 +83,7 @@ impl<S: Copy + PartialEq> Slabs<S> {
         }
     }
 
-    /// The serving slab, the first of the fullest.
+    /// `slab` is the first of the fullest list.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));

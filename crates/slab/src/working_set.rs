@@ -1,29 +1,24 @@
-//! How many complete slabs, or magazines, a cache keeps.
+//! How many complete slabs, or magazines, a cache keeps (Bonwick94 §3.4; Bonwick & Adams 2001
+//! §3.4).
 //!
-//! **From.** Bonwick94 §3.4 keeps what was used of late; Bonwick & Adams 2001 §3.4: an interval's
-//! least number was not needed. Size classes keep none at first, since one complete slab can pin a
-//! hugepage: each miss after a slab was freed lets one more be kept, up to a limit. A swinging
-//! program keeps its swing, one that frees for good none. Idle slabs go, and their allowance.
+//! Size classes keep none at first, since one complete slab can pin a hugepage: each miss after a
+//! slab was freed allows one more, up to a limit.
 
-/// And its recent least. Zeros: empty, keeps none.
+/// Zeros: empty, keeps none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkingSet {
     count: u32,
     least: u32,
     before: u32,
-    /// Kept on demand; and the most ever.
     allowed: u16,
     most: u16,
-    /// Freed, and may be missed.
     given: u16,
-    /// Keeps no more for now.
     closed: bool,
 }
 
 impl WorkingSet {
     pub(crate) const EMPTY: Self = Self::up_to(0);
 
-    /// Once they are missed.
     pub(crate) const fn up_to(most: u16) -> Self {
         Self { count: 0, least: 0, before: 0, allowed: 0, most, given: 0, closed: false }
     }
@@ -59,7 +54,6 @@ impl WorkingSet {
         self.given /= 2;
     }
 
-    /// Unused throughout the last interval and since.
     pub(crate) fn idle(&self) -> u32 {
         self.before.min(self.least)
     }
@@ -69,7 +63,6 @@ impl WorkingSet {
         self.closed = closed;
     }
 
-    /// One more; else it is freed.
     pub(crate) fn wants(&mut self) -> bool {
         let wants = self.count < self.allowed.into() && !self.closed;
         if !wants {

@@ -1,14 +1,11 @@
 //! Claims, and frees next to them.
 //!
-//! **What.** A claim takes all free frames of half a row, and its word hands them out.
 //! **Invariants.** *F6* While a claim is open, its half's bits in the row are a mark: by the word
-//! its frames are free, the half's others allocated. So one change of a row decides in a half with
-//! other bits. No block of several frames fits into the mark: only requests for single frames, and
-//! refused frees, see marks.
+//! its frames are free, the half's others allocated. No block of several frames fits into the mark,
+//! so only requests for single frames, and refused frees, see it.
 //! **Threads.** Bits that happen to be the mark are a claim only if the half's slot names it. A
 //! free there holds the slot, from before it reads the bits: no claim opens until it has changed
-//! the row. Of two frees of a frame, by claim or row, the second sees the first. A free waits only
-//! while another CPU holds the slot: a few writes.
+//! the row. Of two frees of a frame, by claim or row, the second sees the first.
 
 use super::{Lower, Refused};
 use crate::child::Child;
@@ -25,7 +22,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         half >> (G::HUGE_ORDER - G::CLAIM_ORDER)
     }
 
-    /// In halves that a row shows as claimed; other halves decide by their bits.
     #[inline(never)]
     pub(super) fn clear_marked(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let (word, first) = (&self.rows[row], row * Self::HALVES_OF_ROW);
@@ -53,7 +49,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         cleared
     }
 
-    /// Without a claim, if the half has bits of `mask` and looks claimed.
+    /// If the half looks claimed, without a claim.
     fn hold_marked(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         if mask & of == 0 {
@@ -73,7 +69,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         if is_held { Ok(Some(slot)) } else { Err(Refused::Blocked(half)) }
     }
 
-    /// Of a full half without a claim; returns whether it has.
     pub(crate) fn open_with(&self, half: usize, bit: u32) -> bool {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         let word = &self.rows[half / Self::HALVES_OF_ROW];
@@ -95,7 +90,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// As its row shows; reads a slot only then.
     pub(super) fn is_claimed(&self, frame: usize) -> bool {
         let half = frame >> G::CLAIM_ORDER;
         let bits = self.rows[frame >> G::ROW_ORDER].read();
@@ -104,7 +98,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             && self.slots.of(half).read().concerns(half)
     }
 
-    /// While its half is not claimed.
     pub(super) fn take_bit(&self, frame: usize) -> Option<()> {
         let half = frame >> G::CLAIM_ORDER;
         let slot = self.slots.of(half);
@@ -117,7 +110,8 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         taken
     }
 
-    /// The first half with its quarter free, or the freest. Returns one frame, and the half.
+    /// Prefers the first half with its quarter free, then the freest; returns a frame, and the
+    /// half.
     pub(crate) fn claim(&self, child: usize) -> Option<(usize, usize)> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -151,7 +145,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         claim.is_none() || claim.is_empty() && !claim.is_of(half)
     }
 
-    /// If its slot has no claim with frames; returns the first, handed out or not.
+    /// `None` also if the slot has a claim with frames.
     pub(crate) fn claim_half(&self, half: usize, hands_out: bool) -> Option<usize> {
         let slot = self.slots.of(half);
         let (old, new) = (slot.read(), Claim::new(half, 0).held());
@@ -174,7 +168,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(frame)
     }
 
-    /// The caller holds the slot.
     fn take_half(&self, half: usize) -> Option<u32> {
         let (child, row) = (Self::child_of(half), half / Self::HALVES_OF_ROW);
         let (of, word) = (Claim::bits_of::<G>(half), &self.rows[row]);
@@ -208,17 +201,15 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
     }
 
-    /// The row of a held claim shows its frames again.
     pub(crate) fn unmark(&self, claim: Claim) {
         let (half, at) = (claim.half(), Claim::at::<G>(claim.half()));
         let word = &self.rows[half / Self::HALVES_OF_ROW];
         let bits = Claim::bits_of::<G>(half) & !(u64::from(claim.mask()) << at);
-        // No other request changes the half's bits: the sum changes only these.
+        // No other request changes the half's bits.
         word.add(bits.wrapping_sub(Claim::mark_of::<G>(half)));
         self.media.changed(word);
     }
 
-    /// Of a held claim; returns the old entry.
     pub(crate) fn unclaim(&self, claim: Claim) -> Child {
         self.unmark(claim);
         self.give(Self::child_of(claim.half()), claim.frames())

@@ -1,8 +1,7 @@
 //! Quarters and halves of a huge frame, allocated as wholes (LLFree §4.2.1).
 //!
-//! **What.** The entry's flags decide. Where all other frames are free by the count, one change of
-//! the entry allocates: a setter of bits lowers the count first (F1). Elsewhere the rows decide
-//! between two changes, under *pending*.
+//! If all other frames are free, one change of the entry allocates: setters of bits lower the count
+//! first (F1). Elsewhere the rows decide between two changes, under *pending*.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -32,7 +31,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Where single frames are allocated.
     #[inline(never)]
     fn take_partly(&self, child: usize, count: usize) -> Option<usize> {
         let frames = count * G::HUGE / QUARTERS;
@@ -41,13 +39,12 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
         let rows = &self.rows[child * ROWS..][..ROWS];
         rows.chunks_exact(count * QUARTER_ROWS).enumerate().find_map(|(at, rows)| {
-            // Most are refused by their first row.
             let flags = ((1 << count) - 1) << (at * count);
             if rows[0].read() == 0 { self.take_rows(child, flags, frames) } else { None }
         })
     }
 
-    /// Tests rows before the counter drops, lest others fail.
+    /// Tests rows first, lest others fail by the count.
     pub(super) fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;

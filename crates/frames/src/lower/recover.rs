@@ -1,22 +1,20 @@
 //! Repair of the lower level after a crash (LLFree §3.2.3, which leaves orders 7 and 8 out).
 //!
-//! **What.** A quarter's flag decides, else the rows' bits: rows of a flagged quarter become zero;
-//! counters are recounted from the other rows; *pending* and the claim mark go; bits beyond the
-//! zone's end are set, and no quarter there is a whole.
-//! **Why a crash may come at any store.** Each request has one committing store: of a row's bits,
-//! or of flags for quarters, huge frames (16 bits) and two huge frames (32). Other stores change
-//! counters and *pending*, which do not count. Two requests have more: a free of several pieces
+//! A quarter's flag decides, else the rows' bits: rows of a flagged quarter become zero; counters
+//! are recounted; *pending* and the claim mark go; bits beyond the zone's end are set, and no
+//! quarter there is a whole.
+//! **Why a crash may come at any store.** Each request has one committing store, of a row's bits or
+//! of flags; counters and *pending* do not count. Two requests have more: a free of several pieces
 //! frees one by one; a split writes a quarter's bits under its flag, makes them durable, and clears
-//! the flag: before that the whole quarter is allocated, after it all but the freed frames.
+//! the flag: before that the whole quarter is allocated.
 //! **Between threads.** A visible store that is not durable is a danger if others build on it. Bits
 //! build on bits in the same word. A quarter taken over just cleared bits zeroes them anyway. Bits
 //! set in a just freed quarter lose only that free's frames. Bits cleared in a just split quarter
 //! would be lost: so *pending* stays up until the cleared flag is durable, and a free that sees it
 //! makes the entry durable itself.
-//! **Recovery itself** keeps this at each store, so it may crash too. Its changes to rows are
-//! durable before the zone is used: else they could reappear when a flag falls. All entries become
-//! durable: a killed process may have left some in a cache.
-//! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only repairs.
+//! **Recovery itself** may crash too. Its changes to rows are durable before the zone is used: else
+//! they could reappear when a flag falls. All entries become durable: a killed process may have
+//! left some in a cache.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -25,11 +23,9 @@ use crate::media::Media;
 use crate::word::Word;
 use craton_base::Ones;
 
-/// The least that a flush makes durable.
 const LINE: usize = 64;
-/// Of any geometry.
 const MOST_CHILDREN: usize = 64;
-/// In each lane of 16 bits.
+/// In lanes of 16 bits.
 const ONE_EACH: u64 = 0x0001_0001_0001_0001;
 /// Spreads four bits into a lane each.
 const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
@@ -41,7 +37,6 @@ fn sum(lanes: u64) -> u64 {
 }
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Returns the number of wrong huge frames.
     pub(crate) fn recover(&self) -> usize {
         let ones = Ones::new();
         let mut wrong = 0;
@@ -66,17 +61,15 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         wrong
     }
 
-    /// With these set bits in its quarters.
     #[inline(always)]
     fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
         let flags = entry.quarters();
-        // A lane for each quarter. Branch-free: bits are random.
+        // Branch-free: bits are random.
         let lanes = (u64::from(flags) * SPREAD) & ONE_EACH;
         let [a, b, c, d] = set.map(u64::from);
         let bits = a | b << 16 | c << 32 | d << 48;
         let used = sum(bits) + sum(lanes) * (G::HUGE / QUARTERS) as u64;
-        // A flagged quarter's rows are zero.
         let is_plain = (bits & (lanes * u64::from(u16::MAX)) == 0) & (used <= G::HUGE as u64);
         if is_whole & is_plain {
             return Child::with_free(G::FULL_CHILD - used as u16).with_quarters(flags);
@@ -84,7 +77,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.recover_rows(child, entry)
     }
 
-    /// Repairs rows under a flag or beyond the zone's end.
     #[inline(never)]
     fn recover_rows(&self, child: usize, entry: Child) -> Child {
         let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
@@ -123,7 +115,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.persist_children();
     }
 
-    /// In a zone in use only their flags are.
+    /// A zone in use makes only their flags durable.
     pub(crate) fn persist_children(&self) {
         self.flush_all(self.children);
         self.media.fence();

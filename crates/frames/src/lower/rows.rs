@@ -1,8 +1,7 @@
 //! Frames within a row (LLFree §3.2.1): the row's bits decide.
 //!
-//! **What.** An allocation chooses free bits, lowers the count, sets the bits, and chooses again if
-//! the row changed. Then it reads the entry: a thread that takes the quarter as a whole has seen
-//! these bits, or raised a flag before.
+//! An allocation chooses free bits, lowers the count, and sets the bits. Then it reads the entry: a
+//! thread that takes the quarter as a whole has seen these bits, or raised a flag before.
 
 use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
@@ -60,7 +59,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(child * G::HUGE + (row << G::ROW_ORDER) + at as usize)
     }
 
-    /// Where quarters are wholes, or other requests change the entry.
     #[inline(never)]
     fn take_slowly(&self, child: usize, order: u32) -> Option<usize> {
         let entry = self.child(child);
@@ -73,7 +71,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.take_another(child, row, order)
     }
 
-    /// The count is lowered already.
     #[inline(never)]
     fn take_another(&self, child: usize, row: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
@@ -83,15 +80,14 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Raises the count; tries again unless a whole is being taken.
     #[inline(never)]
     fn take_again(&self, child: usize, order: u32) -> Option<usize> {
         self.undo(child, 1 << order);
         if self.child(child).is_pending() { None } else { self.take_slowly(child, order) }
     }
 
-    /// Not if the row's quarter is taken as a whole. With claims, the half may be claimed with
-    /// these bits meanwhile: they yield to a whole, not to an attempt.
+    /// Not if the row's quarter is taken as a whole. With claims, another may have claimed these
+    /// bits: they yield to a whole, not to an attempt.
     pub(super) fn holds(&self, child: usize, row: usize) -> bool {
         loop {
             let entry = self.child(child);
@@ -103,7 +99,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// `None`: none free, or the quarter is taken. `is_alone`: no CPU can claim their halves.
+    /// `is_alone`: no CPU can claim their halves.
     fn set_bits(&self, child: usize, row: usize, is_alone: bool, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
@@ -119,7 +115,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Clears bits that do not hold; returns whether they do.
     fn keep_bits(&self, child: usize, row: usize, mask: u64, is_alone: bool) -> bool {
         let word = self.row(child, row);
         loop {
@@ -134,7 +129,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
                 word.and(!mask);
                 self.media.changed(word);
             }
-            // Also bits cleared again: a cache may have made them durable.
+            // Also cleared bits: a cache may have made them durable.
             self.persist(word);
             return holds;
         }
@@ -144,7 +139,6 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (0..ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
     }
 
-    /// At a place within a row.
     pub(super) fn take_mask(&self, frame: usize, order: u32, is_alone: bool) -> Option<()> {
         let (child, row) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
         let (mask, frames) = (Self::bits(frame, order), 1 << order);

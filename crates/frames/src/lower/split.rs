@@ -1,6 +1,5 @@
-//! Frees of parts of quarters allocated as wholes (LLFree §4.2.2; crashes:
-//! [`recover`](super::recover)). *Pending* elects one splitting thread; the others wait for its
-//! three writes.
+//! Frees of parts of wholes (LLFree §4.2.2; crashes: [`recover`](super::recover)). *Pending* elects
+//! the splitting thread; others wait.
 
 use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
@@ -10,7 +9,6 @@ use crate::word::Word;
 use craton_base::atomic;
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// The rest stays allocated, by bits.
     #[cold]
     pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
@@ -24,7 +22,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let freed = (frame % G::HUGE) >> G::ROW_ORDER;
         for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
             let mask = if row == freed { Self::bits(frame, order) } else { 0 };
-            // A thread that sets a bit and sees the quarter clears it again.
+            // A thread that set a bit and sees the quarter clears it.
             while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
                 atomic::spin();
             }
@@ -40,7 +38,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.update(child, end).map_err(|_| Refused::Again)
     }
 
-    /// Bits decide, durably; only then *pending* ends.
+    /// Ends *pending* once it is durable that bits decide.
     fn end_split(&self, child: usize, quarter: usize, order: u32) -> Result<Child, Refused> {
         self.update(child, |entry| entry.without_quarters(1 << quarter)).map_err(|_| Refused::Again)?;
         self.persist(self.word(child));

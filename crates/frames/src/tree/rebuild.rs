@@ -1,5 +1,4 @@
-//! Rebuilds trees' entries and sets from the lower level (LLFree §3.2.3). **Cost.** One cache line
-//! for each tree; plain stores of 64 trees, not shared yet.
+//! Rebuilds trees' entries and sets from the lower level (LLFree §3.2.3).
 
 use super::{ALL, Entry, FREE, SETS, Trees};
 use crate::geometry::Geometry;
@@ -7,11 +6,9 @@ use crate::lower::Lower;
 use crate::media::Media;
 use crate::word::Word;
 
-/// Of both entries in a word.
 const COUNTERS: u32 = FREE as u32 | (FREE as u32) << 16;
 
 impl Trees<'_> {
-    /// Returns the free frames.
     pub(crate) fn begin<G: Geometry, M: Media>(&self, lower: &Lower<'_, G, M>) -> usize {
         let whole = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         let mut all_free = 0;

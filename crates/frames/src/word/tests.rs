@@ -22,7 +22,6 @@ pub(crate) fn count() {
     COUNT.with(|count| count.set(count.get() + 1));
 }
 
-/// For each of `requests` requests.
 fn counted<R>(requests: usize, f: impl FnOnce() -> R) -> (f64, R) {
     let before = COUNT.get();
     let result = f();
@@ -33,7 +32,6 @@ fn array<T: Default>(len: usize) -> Vec<T> {
     (0..len).map(|_| T::default()).collect()
 }
 
-/// 1 GiB.
 fn with_zone(claims: bool, f: impl FnOnce(&Zone<'_>)) {
     let frames = 16 * Standard::TREE;
     let s = Sizes::of::<Standard>(frames, 1);
@@ -48,7 +46,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: if order < 9 { Kind::Movable } else { Kind::Huge }, processor: 0 }
 }
 
-/// For each get, for each put in the order of `order_of`, for each get with its put.
+/// Counts of a get, of a put, and of both together; `scramble`: puts in random order.
 fn measure(claims: bool, order: u32, scramble: bool) -> (f64, f64, f64) {
     let mut all = (0.0, 0.0, 0.0);
     with_zone(claims, |zone| {

@@ -12,7 +12,7 @@ use crate::slot::Slots;
 use crate::tree::{ALL, KINDS, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
-    /// Begins a zone of less than 2^36 frames. Fails if an array is too short.
+    /// `frames`: less than 2^36. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
         zone.lower.begin(init);
@@ -23,7 +23,6 @@ impl<'a, G: Geometry> Zone<'a, G> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
-    /// Over an untouched lower level; [`Zone::begin`] does the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         let zone = Self::view(frames, metadata, config, media)?;
         metadata.locals[..Sizes::of::<G>(frames, config.processors).locals].iter().for_each(Local::clear);
@@ -31,7 +30,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(zone)
     }
 
-    /// A zone over arrays as they are.
+    /// Leaves the arrays as they are.
     pub(crate) fn view(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         if frames == 0 || frames >= 1 << (Claim::HALVES + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
@@ -67,7 +66,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// From the lower level; returns the free frames.
     pub(crate) fn begin(&self) -> usize {
         self.trees.begin(&self.lower)
     }

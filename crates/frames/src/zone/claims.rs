@@ -1,7 +1,4 @@
-//! The CPUs' claims.
-//!
-//! **What.** A CPU names at most two claims, to allocate from and to free into. A CPU without a
-//! tree claims in other CPUs' trees.
+//! The CPUs' claims: each names at most two, to allocate from and to free into.
 
 use super::Zone;
 use crate::geometry::Geometry;
@@ -14,7 +11,6 @@ use crate::word::{self, Word};
 use craton_base::atomic::{self, AtomicU64};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Of the claim that a word names.
     #[inline(always)]
     pub(super) fn pop(&self, word: &AtomicU64) -> Option<usize> {
         let half = (word.read() as usize).checked_sub(1)?;
@@ -55,7 +51,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Ends the claim.
     pub(super) fn forget(&self, word: &AtomicU64) {
         if word.read() != 0
             && let Some(half) = (word.replace(0) as usize).checked_sub(1)
@@ -69,7 +64,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         while slot.read().is_of(half) && !self.end_claim(slot) {}
     }
 
-    /// Frees its frames. Returns whether it was open, and has not changed.
     pub(super) fn end_claim(&self, slot: &Slot) -> bool {
         let claim = slot.read();
         if claim.is_none() || claim.is_held() || !slot.exchange(claim, claim.held()) {
@@ -86,7 +80,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// For a free.
     pub(super) fn unblock(&self, half: usize) {
         let slot = self.lower.slots.of(half);
         if !self.end_claim(slot) && slot.read().is_held() {
@@ -104,7 +97,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.lower.slots.iter().map(Slot::read).any(|claim| claim.is_held() || claim.frames() > 0)
     }
 
-    /// In the last used huge frame if any.
     pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, usize), usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
@@ -113,7 +105,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// Of 2^`order` frames, more than a row. Ends empty claims.
     pub(super) fn are_claimed(&self, frame: usize, order: u32) -> bool {
         let halves = frame >> G::CLAIM_ORDER..(frame + (1 << order)) >> G::CLAIM_ORDER;
         self.lower.slots.iter().any(|slot| {

@@ -1,4 +1,4 @@
-//! Huge frames: one change of an entry, found through the set of trees with free ones.
+//! Huge frames.
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -7,7 +7,7 @@ use crate::media::Media;
 use crate::word;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Found last, if free again, or the tree's next.
+    /// The one found last, if free again, or the tree's next.
     #[inline(never)]
     pub(super) fn take_huge_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()?;
@@ -20,7 +20,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Some(frame)
     }
 
-    /// Likewise.
     #[inline(always)]
     pub(super) fn take_two_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()? & !1;
@@ -33,7 +32,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Some(frame)
     }
 
-    /// Of the last tree, or of the next with free ones.
     pub(super) fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         // CPUs begin far apart: their entries share no line.
         let begin = || self.trees.len() * processor / self.config.processors;

@@ -1,6 +1,5 @@
-//! Frees (LLFree §3.2.2, reserve-on-free; claims are ours). A single frame joins its half's claim,
-//! or is freed alone. Frees of consecutive halves, or two in one half, begin a claim. All else goes
-//! to the lower level.
+//! Frees (LLFree §3.2.2). A single frame joins its half's claim, or is freed alone. Frees of
+//! consecutive halves, or two in one half, begin a claim.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::child::Child;
@@ -14,7 +13,6 @@ use crate::media::Media;
 use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Frees frames; also a part of an allocation, or several.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -27,7 +25,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         done
     }
 
-    /// False: `put_group` does the rare cases.
     #[inline(always)]
     fn put_block(&self, local: &Local, frame: usize, order: u32) -> bool {
         if order > 0 {
@@ -52,7 +49,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// Unless the claim has just ended.
     #[inline(always)]
     fn put_claimed(&self, frame: usize) -> bool {
         let (half, bit) = Claim::of::<G>(frame);
@@ -68,7 +64,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Of each free.
     #[inline(always)]
     fn finish(&self) -> bool {
         if self.lower.proof.is_watched() { self.finish_watched() } else { true }
@@ -81,7 +76,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// Of a half without a claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
@@ -97,7 +91,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// After neighbours in its half or tree.
     #[inline(never)]
     fn put_again(&self, local: &Local, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
@@ -123,14 +116,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// By its bit.
     #[inline(never)]
     fn put_plain(&self, frame: usize) -> bool {
         let Some(before) = self.lower.put_bit(frame) else { return false };
         self.note_freed(frame / G::HUGE, before, 1)
     }
 
-    /// Of a reserved tree only a wholly free huge frame counts.
     #[inline(never)]
     fn note_put(&self, child: usize, free: usize) -> bool {
         self.note_step(child, free == G::HUGE);
@@ -155,10 +146,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_huge(frame / G::HUGE, false)
     }
 
-    /// Notes a tree's first wholly free huge frames. The free of another one noted the tree if it
-    /// was before, in the same word or an earlier one. (Of two words, two frees at once may see
-    /// each other.) So most frees only read the line that they changed. Searches find wholly free
-    /// trees.
+    /// Notes a tree's first wholly free huge frame: a free that saw another one leaves it to that.
+    /// So most frees only read the line that they changed.
     #[inline(always)]
     fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
         if is_other_free | self.lower.is_one_free_before(child) {
@@ -182,7 +171,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
-    /// The paper searches entries, not trees.
+    /// For the paper's search.
     #[inline(never)]
     fn note_last(&self, child: usize) -> bool {
         let tree = child / G::CHILDREN;
@@ -198,7 +187,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame & last == 0 && frame | last < self.frames()
     }
 
-    /// By one change of the row.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) {
@@ -210,7 +198,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// If allocated as such.
     #[inline(never)]
     fn put_quarters(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) || self.offline.has_any() {
@@ -222,7 +209,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// A tail call, if there is anything to note.
     #[inline(always)]
     fn note_freed(&self, child: usize, before: Child, freed: usize) -> bool {
         if !Self::is_of_note(before, freed) {
@@ -231,7 +217,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_put(child, before.free() + freed)
     }
 
-    /// In a huge frame with claims or whole quarters, or several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -250,7 +235,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// By one change of a word.
     fn put_piece(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
             match self.lower.put(frame, order) {
@@ -261,8 +245,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// More than a row, allocated as several blocks: by quarters and rows. Returns whether all were
-    /// allocated. Of two such frees, one frees the first piece.
+    /// Returns whether all were allocated; of two such frees, one frees the first piece.
     fn put_pieces(&self, frame: usize, order: u32) -> bool {
         let rows_of = |child: usize| {
             let first = (frame.max(child * G::HUGE) % G::HUGE) >> G::ROW_ORDER;
@@ -309,8 +292,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// The tree that the CPU frees into (LLFree §3.2.2, reserve-on-free), if nearly full and the
-    /// old one used up. Else every tree freed into would stay partial.
+    /// Reserve-on-free (LLFree §3.2.2). Elsewhere than in nearly full trees, each tree freed into
+    /// would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();

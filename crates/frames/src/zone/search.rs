@@ -1,8 +1,7 @@
 //! How trees are found.
 //!
-//! **What.** The sets name the next tree that a CPU reserves. The last resort searches all trees
-//! that may have free frames; then, if some are claimed, ends all claims and searches again. One
-//! pass without claims and frees meanwhile proves a refusal ([`crate::proof`]).
+//! The last resort searches all trees that may have free frames; then ends all claims and searches
+//! again. One pass without claims and frees meanwhile proves a refusal ([`crate::proof`]).
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -12,14 +11,13 @@ use crate::tree::{Class, Kind};
 use crate::word;
 use craton_base::atomic;
 
-/// Full searches while other CPUs move claims.
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
-/// Wholly free trees, noted otherwise, that a search passes over.
+/// Trees that became wholly free unnoticed, and that one search passes over.
 const LATE: usize = 16;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Partial, nearly allocated, then free trees. The paper takes free ones second
-    /// ([`crate::Paper`]), since nearly allocated ones fail soon; here the next is quickly found.
+    /// The paper takes free trees second, since nearly allocated ones fail soon; here the next is
+    /// quickly found.
     pub(super) fn search_sets<R>(
         &self,
         own: Option<usize>,
@@ -36,7 +34,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
                 let tree = set.next(at)?;
-                // Frees of huge frames leave that to searches. Empty trees come before others.
+                // Frees of huge frames leave that to searches.
                 if class != Class::Empty && self.note_empty(tree) && kind_of == kind && late < LATE {
                     (late, at) = (late + 1, tree + 1);
                     continue;
@@ -53,7 +51,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// Returns whether that was not known.
     fn note_empty(&self, tree: usize) -> bool {
         let is_late =
             self.trees.open_class(tree).is_some_and(|class| class != Class::Empty) && self.lower.is_tree_empty(tree);
@@ -63,14 +60,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         is_late
     }
 
-    /// Lets it go if it fails.
     pub(crate) fn take_reserved<R>(
         &self,
         tree: usize,
         kind: Kind,
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<(R, Root)> {
-        // A wholly free tree takes the kind; others keep theirs.
         let is_empty = self.trees.open_class(tree) == Some(Class::Empty);
         let as_kind = if is_empty { kind } else { self.trees.entry(tree).kind() };
         if !self.trees.reserve(tree, as_kind) {
@@ -83,13 +78,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// The CPU's tree and the sets have none.
     #[cold]
     pub(super) fn get_anywhere(&self, order: u32) -> Option<usize> {
         self.insist(|child| self.lower.take(child, order), order)
     }
 
-    /// And the half claimed for it.
     #[cold]
     pub(super) fn claim_anywhere(&self) -> Option<(usize, usize)> {
         self.insist(|child| self.lower.claim(child), 0)
@@ -102,7 +95,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             if let Some(found) = self.search(&take, order, &mut is_pending) {
                 return Some(found);
             }
-            // Claims last: frames that one had went back meanwhile, which ends the watch.
+            // Asked last: frames that a claim had went back meanwhile, which ends the watch.
             if !is_pending && !self.has_claimed() && self.lower.proof.prove(watch, order) {
                 return None;
             }
@@ -112,7 +105,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Records whether some child's count is changing.
     fn search<R>(&self, take: &impl Fn(usize) -> Option<R>, order: u32, is_pending: &mut bool) -> Option<R> {
         let mut in_tree = |tree| self.try_tree(tree, take, order, is_pending);
         if order >= G::HUGE_ORDER {
@@ -137,7 +129,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
             let found = if entry.free() >= frames { take(child) } else { return None };
-            // Another request may have been in the way.
             let is_claim = order == 0 && self.config.claims;
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
             found
@@ -150,7 +141,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         found
     }
 
-    /// Known as full while a failed allocation had its frames.
     pub(super) fn mend(&self, tree: usize) {
         self.trees.note(tree, &self.lower);
         self.trees.note_huge(tree, &self.lower);

@@ -10,14 +10,13 @@ pub struct Arrays {
     locals: Array<Local>,
 }
 
-/// They begin with a cache line, as far as their size allows.
+/// Begins with a cache line, as far as the elements' size allows.
 pub struct Array<T> {
     all: Vec<T>,
     from: usize,
     len: usize,
 }
 
-/// All zero.
 pub fn array<T: Default>(len: usize) -> Array<T> {
     let line = 64usize.div_ceil(size_of::<T>());
     let all: Vec<T> = (0..len + line).map(|_| T::default()).collect();

@@ -1,4 +1,4 @@
-//! A crash at every store, flush and fence of small random runs, also in a recovery.
+//! A crash at every store, flush and fence of small runs, also in a recovery.
 
 use super::world::{Watch, World};
 use crate::common::Arrays;
@@ -6,23 +6,19 @@ use craton_frames::{Config, Error, Geometry, Init, Kind, Media, Opened, Persiste
 use craton_sim::{Line, Lines, Rng};
 use std::ops::Deref;
 
-/// Of one moment.
 const IMAGES: usize = 10;
 const KINDS: [Kind; 3] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 
 type Persistent<'a> = PersistentZone<'a, Tiny, &'a Watch<'a>>;
 
-/// Which are allocated.
 type Frames = Vec<bool>;
 
-/// With the effect of finished requests.
 struct Life<'a, Z = Persistent<'a>> {
     watch: &'a Watch<'a>,
     zone: Z,
     allocated: Frames,
 }
 
-/// By a request.
 struct Done {
     first: usize,
     count: usize,
@@ -50,7 +46,6 @@ impl<'a> Life<'a> {
 }
 
 impl<'a, M: Media + 'a, Z: Deref<Target = Zone<'a, Tiny, M>>> Life<'a, Z> {
-    /// Of any order: a get, a get at a place, or a free.
     fn step(&mut self, rng: &mut Rng) -> Option<Done> {
         let frames = self.allocated.len();
         let order = rng.below(u64::from(Tiny::MAX_ORDER) + 1) as u32;
@@ -89,7 +84,7 @@ impl<'a, M: Media + 'a, Z: Deref<Target = Zone<'a, Tiny, M>>> Life<'a, Z> {
     }
 }
 
-/// A request under way may have made them so.
+/// A request under way may have done its part.
 fn check(found: &Frames, before: &Frames, after: &Frames, done: Option<&Done>) {
     for (frame, is_allocated) in found.iter().enumerate() {
         let may = [before[frame], after[frame]];
@@ -101,7 +96,7 @@ fn check(found: &Frames, before: &Frames, after: &Frames, done: Option<&Done>) {
     }
 }
 
-/// A second crash in its recovery does not change them.
+/// Crashes again in the recovery.
 fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> Frames {
     let world = World::of::<Tiny>(frames, 2, image);
     let watch = Watch::new(&world);
@@ -115,7 +110,6 @@ fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> F
                 assert_eq!(Life::open(&world, &watch, frames).allocated, found, "a crash in the recovery");
             }
         }
-        // All can be freed, one by one.
         for frame in (0..frames).filter(|frame| found[*frame]) {
             life.zone.put(frame, Request { order: 0, kind: Kind::Movable, processor: 0 }).unwrap();
         }
@@ -126,7 +120,7 @@ fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> F
     found
 }
 
-/// Of the last request.
+/// During the last request.
 fn crash_everywhere(moments: &[Lines], before: &Frames, after: &Frames, done: Option<&Done>, rng: &mut Rng) {
     for moment in moments {
         for image in moment.images(IMAGES, rng) {
@@ -134,7 +128,6 @@ fn crash_everywhere(moments: &[Lines], before: &Frames, after: &Frames, done: Op
             check(&recover(before.len(), &image, rng, is_thorough), before, after, done);
         }
     }
-    // Completed requests hold.
     for image in moments[moments.len() - 1].images(IMAGES, rng) {
         assert_eq!(&recover(after.len(), &image, rng, false), after, "a finished request is lost");
     }
@@ -206,8 +199,7 @@ fn what_persists_serves_the_same_frames_as_what_does_not() {
     }
 }
 
-/// Stores that the dead process had not made durable stay in caches. Another process recovers and
-/// continues, and the power fails.
+/// Stores of the dead process stay in caches; another one recovers and continues.
 #[test]
 fn f11_a_process_dies_and_then_the_power_fails() {
     for seed in 0..60 {
@@ -226,7 +218,7 @@ fn f11_a_process_dies_and_then_the_power_fails() {
         let world = World::of::<Tiny>(frames, 2, &moment.seen());
         let watch = Watch::with(&world, moment);
         let mut life = Life::open(&world, &watch, frames);
-        // The dead request's frames may be either.
+        // The dead request's frames.
         let mut loose = vec![false; frames];
         if let Some(Done { first, count, .. }) = done {
             loose[first..first + count].fill(true);

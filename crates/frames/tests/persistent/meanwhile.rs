@@ -1,4 +1,4 @@
-//! One request within another's, at each of its stores, flushes and fences; then a crash.
+//! One request within another's, at each store, flush and fence; then a crash.
 
 use super::world::{Watch, World};
 use craton_base::atomic::Ordering;
@@ -9,10 +9,8 @@ use std::cell::{Cell, RefCell};
 const FRAMES: usize = 2 * Tiny::TREE;
 const IMAGES: usize = 40;
 
-/// At a moment of an outer request.
 type Nested = Box<dyn FnOnce()>;
 
-/// Watches, and runs another request in between.
 struct Meanwhile {
     watch: Watch<'static>,
     nested: RefCell<Option<(usize, Nested)>>,
@@ -55,17 +53,15 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// Of an order, or at a place.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Get(u32),
     Put(usize, u32),
-    /// A get, then its free.
     Both(u32),
 }
 
-/// The first huge frame: one quarter a single allocation, one single frames, the third free. The
-/// second is allocated, the rest free.
+/// The first huge frame has one quarter as a whole, one of single frames, the third free. The
+/// second is allocated.
 fn begin() -> (&'static World, &'static Meanwhile, &'static Zone) {
     let world: &'static World = Box::leak(Box::new(World::new::<Tiny>(FRAMES, 2)));
     let meanwhile: &'static Meanwhile =
@@ -95,7 +91,7 @@ fn act(zone: &Zone, processor: usize, what: Act) -> Option<(usize, u32)> {
     }
 }
 
-/// For a split of a quarter in the first two huge frames.
+/// Whether it would wait for a split.
 fn would_wait(world: &World, what: Act) -> bool {
     let pair = world.arrays.children[0].load(Ordering::Relaxed);
     let has_pending = |child: usize| pair >> (16 * child + 14) & 1 == 1;
@@ -107,11 +103,10 @@ fn would_wait(world: &World, what: Act) -> bool {
     }
 }
 
-/// Durable lines and the nested request's result, at its return.
+/// Durable lines and the nested request's result.
 type Returned = Cell<Option<(Lines, Option<(usize, u32)>)>>;
 
-/// `inner` at a moment of `outer`; fails if its effect may be lost. Returns whether there is such a
-/// moment.
+/// Fails if the effect of `inner` may be lost. Returns whether `outer` has such a moment.
 fn run(outer: Act, inner: Act, moment: usize, rng: &mut Rng) -> bool {
     let (world, meanwhile, zone) = begin();
     let before = allocated(zone);
@@ -141,7 +136,6 @@ fn run(outer: Act, inner: Act, moment: usize, rng: &mut Rng) -> bool {
         zone.check().unwrap();
         let found = allocated(&zone);
         for frame in 0..FRAMES {
-            // Frames freed and got by the other request are the other's.
             let is_got = matches!(inner, Act::Get(_)) && expected[frame];
             if !under_way.contains(&frame) || is_got && matches!(outer, Act::Put(..)) && was_got(done, frame) {
                 assert_eq!(found[frame], expected[frame], "frame {frame}: {inner:?} at {moment} of {outer:?}");
@@ -188,7 +182,7 @@ fn f11_what_has_returned_holds_though_another_request_is_under_way() {
         for inner in inner {
             let overlap = matches!((outer, inner), (Act::Put(first, order), Act::Put(other, _))
                 if (first..first + (1 << order)).contains(&other));
-            // Twice the same frames would be the caller's error.
+            // The same frames twice would be the caller's error.
             if !overlap {
                 assert!(
                     (0..200).find(|moment| !run(outer, inner, *moment, &mut rng)).is_some_and(|moments| moments > 2)

@@ -24,7 +24,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor: 0 }
 }
 
-/// Opening leaves everything as it is.
+/// Opening must write nothing.
 fn refusal<G: Geometry>(world: &World, frames: usize) -> Error {
     let before = world.lines();
     let error = open::<G>(world, frames).err().expect("it should be refused");
@@ -32,7 +32,6 @@ fn refusal<G: Geometry>(world: &World, frames: usize) -> Error {
     error
 }
 
-/// And how it was opened.
 fn free_in(image: &[Line]) -> (usize, Opened) {
     let world = World::of::<Tiny>(FRAMES, 2, image);
     let (zone, opened) = open::<Tiny>(&world, FRAMES).unwrap();
@@ -44,7 +43,6 @@ fn flip(word: &AtomicU64, bits: u64) {
     word.fetch_xor(bits, Ordering::Relaxed);
 }
 
-/// That mean something.
 const MAGIC: usize = 0;
 const FREE: usize = 4;
 const USED: usize = 6;
@@ -80,7 +78,6 @@ fn zones_that_end_in_the_middle_of_a_tree_are_recovered() {
             out += zone.get(request(order)).map_or(0, |_| 1 << order);
         }
         let again = World::of::<Standard>(frames, 2, &world.lines());
-        // All counters are lost.
         for word in again.arrays.children.iter() {
             word.fetch_and(0xfc00_fc00, Ordering::Relaxed);
         }
@@ -122,7 +119,7 @@ fn a_page_that_is_torn_at_any_word_is_refused() {
         for at in 0..USED {
             for bits in [1, 1 << 40, u64::MAX, 0xff00] {
                 flip(&world.page[at], bits);
-                // The count of free frames is unused before the zone is closed.
+                // Unused before the zone is closed.
                 if at != FREE || is_closed {
                     let error = refusal::<Tiny>(&world, FRAMES);
                     let is_named = match error {
@@ -207,7 +204,7 @@ fn f9_a_crash_in_a_creation_leaves_the_old_zone_or_none_or_the_new_one() {
         let watch = Watch::new(&world);
         PersistentZone::<Tiny, _>::create(FRAMES, &world.page, world.metadata(), Init::Free, Config::new(2), &watch)
             .unwrap();
-        // The old zone, none, the new one, in this order.
+        // The old zone, none, the new one.
         let mut least = 0;
         for moment in watch.moments() {
             let mut stages = Vec::new();

@@ -4,13 +4,12 @@ use craton_frames::{Geometry, Media, Metadata, PAGE_WORDS, Sizes};
 use craton_sim::{LINE_WORDS, Line, Lines};
 use std::cell::RefCell;
 
-/// With its page.
 pub struct World {
     pub page: Array<AtomicU64>,
     pub arrays: Arrays,
 }
 
-/// Stores to page, rows and children: the lines of these, in order.
+/// Records stores to page, rows and children.
 pub struct Watch<'a> {
     world: &'a World,
     state: RefCell<State>,
@@ -27,7 +26,7 @@ impl World {
         Self { page: array(PAGE_WORDS), arrays: Arrays::new(Sizes::of::<G>(frames, processors)) }
     }
 
-    /// After a crash: only what persists is as it was.
+    /// Only `image` persists.
     pub fn of<G: Geometry>(frames: usize, processors: usize, image: &[Line]) -> Self {
         let world = Self::new::<G>(frames, processors);
         let mut words = image.iter().flatten().copied();
@@ -86,18 +85,17 @@ impl World {
 }
 
 impl<'a> Watch<'a> {
-    /// All durable.
     pub fn new(world: &'a World) -> Self {
         Self::with(world, Lines::new(world.lines()))
     }
 
-    /// Memory looks like `lines`, not all durable.
+    /// `lines` may not be durable.
     pub fn with(world: &'a World, lines: Lines) -> Self {
         assert_eq!(lines.seen(), world.lines());
         Self { world, state: RefCell::new(State { lines, moments: Vec::new() }) }
     }
 
-    /// Since the last call, the present one last.
+    /// Since the last call; the present one last.
     pub fn moments(&self) -> Vec<Lines> {
         let mut state = self.state.borrow_mut();
         let mut moments = std::mem::take(&mut state.moments);

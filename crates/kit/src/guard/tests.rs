@@ -56,7 +56,6 @@ fn the_ring_grows_with_the_slots_while_some_wait_across_its_end() {
     let areas: Vec<_> = (0..PACED_OUT).map(|_| alloc(Whose::Paced).area).collect();
     assert!(guards.alloc(16, 16, Whose::Paced).is_none(), "samples by default have the fewest");
     areas.iter().for_each(|area| guards.free_slot(&buffer(*area, 16), true));
-    // Two thirds go round once.
     for area in &areas[..PACED_OUT * 2 / 3] {
         assert_eq!(alloc(Whose::Paced).before, Some(area.address));
         guards.free_slot(&buffer(*area, 16), true);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
 
-/// Buffers with their words; the lost by address, with what hangs on each.
+/// Returns the lost by address, with what hangs on each.
 fn search(buffers: &[(usize, &[usize])], roots: &[usize]) -> Vec<(usize, usize)> {
     let memory: BTreeMap<usize, &[usize]> = buffers.iter().copied().collect();
     let mut suspects: Vec<_> = (buffers.iter().enumerate())

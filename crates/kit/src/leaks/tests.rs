@@ -2,7 +2,6 @@ use super::*;
 use std::vec;
 use std::vec::Vec;
 
-/// With pointers.
 struct Memory(Vec<usize>);
 
 impl Memory {
@@ -10,7 +9,7 @@ impl Memory {
         &raw const self.0[word] as usize
     }
 
-    /// Of suspects that words `from..to` do not reach.
+    /// Suspects that words `from..to` do not reach.
     fn lost(&self, suspects: &[(usize, usize)], skips: &Skips, from: usize, to: usize) -> Vec<usize> {
         let mut all: Vec<_> = suspects
             .iter()
@@ -44,7 +43,6 @@ fn none() -> Skips {
 fn a_buffer_to_which_a_word_leads_is_no_leak() {
     let mut memory = Memory(vec![0; 100]);
     memory.0[3] = memory.at(10);
-    // To the second's inside, from the first.
     memory.0[11] = memory.at(21);
     let suspects = [(10, 16), (20, 24), (30, 32)];
     assert_eq!(memory.lost(&suspects, &none(), 0, 100), [32]);
@@ -55,7 +53,6 @@ fn a_buffer_to_which_a_word_leads_is_no_leak() {
 #[test]
 fn words_of_buffers_are_no_roots() {
     let mut memory = Memory(vec![0; 100]);
-    // Two that lead to each other, one to itself.
     memory.0[10] = memory.at(20);
     memory.0[20] = memory.at(10);
     memory.0[30] = memory.at(30);

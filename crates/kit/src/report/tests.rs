@@ -1,4 +1,4 @@
-//! The exact words: programs' logs are searched for them.
+//! The exact words: logs are searched for them.
 
 use super::*;
 use std::string::String;
@@ -12,7 +12,6 @@ fn buffer(state: State) -> Buffer {
     Buffer { address: 0x1000, size: 100, under: 0x0ff0, state, ..Default::default() }
 }
 
-/// Headline and place.
 fn lines(mistake: Mistake, state: State) -> (String, Option<String>) {
     let buffer = buffer(state);
     let headline = headline_of(mistake, &buffer, |line, _| line.text("cache \"jobs\""));

@@ -11,7 +11,7 @@ fn samples_come_as_often_as_asked_for_on_average() {
             sum += geometric(x, every) as u64;
         }
         let mean = sum as f64 / n as f64;
-        // The mean's standard error is about `every` / 141.
+        // The standard error is about `every` / 141.
         assert!((mean / every as f64 - 1.0).abs() < 0.04, "{mean} for {every}");
     }
 }
@@ -39,7 +39,6 @@ fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
     sample.set(50);
     let (mut objects, mut samples) = (0u64, 0u64);
     for turn in 0..40_000u32 {
-        // A refill of up to 16 objects, or a large object.
         let class = (turn % 4) as usize;
         if sample.is_due(class) {
             assert!(sample.begin(class));
@@ -79,7 +78,6 @@ fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
     sample.cost_ns.store(0, Relaxed);
     sample.last_at_ns.store(1_000, Relaxed);
     assert!(!sample.comes_now(1_000 + PACE_NS - 1), "by the clock, before the processor time is asked for");
-    // From here on the system's clocks.
     sample.last_ns.store(u64::MAX - PACE_NS, Relaxed);
     sample.last_at_ns.store(0, Relaxed);
     let mut objects = 0u64;

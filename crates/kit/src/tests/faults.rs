@@ -59,7 +59,7 @@ fn an_access_past_the_closed_pages_names_the_nearest_buffer() {
     far(small + 1000 * page, small);
     far(large + 100_000 + 10 * page, large);
     far(large - 10 * page, large);
-    // Nothing is known of what lies farther away, or at a stack's end.
+    // Farther away, or at a stack's end.
     assert!(w.cause(&fault(large + (64 << 20))).is_none());
     assert!(w.cause(&Fault { stack: large + 150_000, ..fault(large + 150_000) }).is_none());
 }
@@ -73,7 +73,6 @@ fn an_access_to_a_closed_buffer_names_it_also_by_the_log() {
     assert_eq!(w.kit.table.get(buffer as usize).map(|b| b.state), Some(State::Closed));
     let cause = w.cause(&fault(buffer as usize + 50_000));
     assert!(matches!(cause, Some(Mistake::Touched { offset: 50_000, .. })));
-    // Its pages are gone, and its record.
     w.kit.set_quarantine(0);
     let next = w.alloc(100_000, 16, GUARD);
     w.free(next, Target::MALLOC).unwrap();

@@ -1,9 +1,5 @@
-//! The slow path of an allocation: this processor's array had no object.
-//!
-//! **Threads.** Each step holds the cache's lock; the constructor runs between two steps.
-//!
-//! **Failure.** An object whose constructor fails or unwinds is raw again. A refused request is
-//! retried once, after the program freed objects, arrays were emptied and other parts freed memory.
+//! The slow path of an allocation. Each step holds the cache's lock; the constructor runs between
+//! two steps.
 //!
 //! **Unsafe.** Calls the program's functions, and marks objects.
 
@@ -23,17 +19,16 @@ use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
 
-/// Of a waiter, at least: nothing announces memory freed elsewhere.
+/// A waiter looks this often for memory freed elsewhere, which is not announced.
 const RETRY_NS: u64 = 10_000_000;
-/// Where only a free of this cache can help, which is announced.
+/// A waiter looks this often for a free of this cache, which is announced.
 const SLEEP_NS: u64 = 1_000_000_000;
 
-/// Construction failed or unwound.
+/// Construction failed or unwound: the object is raw again.
 struct Unbuilt<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     over: &'a Over<'o, F, C, H, P>,
     slot: &'a Slot<CacheSlots>,
     object: *mut u8,
-    /// Counted as handed out, and not.
     asked: bool,
 }
 
@@ -61,7 +56,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Allocates past the array; waits `wait_ns`.
     pub fn alloc(&self, handle: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -102,8 +96,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// From depot, slabs, or other arrays. Without one, and if the caller `waits`, counts a waiter;
-    /// arrays stay closed (K4). Also returns how long it may sleep.
+    /// Counts a waiter if there is no object and the caller `waits`; arrays stay closed (K4). Also
+    /// returns how long it may sleep.
     fn alloc_or_flush(
         &self,
         slot: &Slot<CacheSlots>,
@@ -123,7 +117,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         (taken, if is_closed && is_full { SLEEP_NS } else { RETRY_NS })
     }
 
-    /// From depot or slabs; fills this processor's array too.
+    /// Fills this processor's array too.
     fn alloc_locked(&self, slot: &Slot<CacheSlots>, cache: &mut Cache, rseq: Option<&Rseq>) -> Option<Taken> {
         if cache.is_watched() {
             let buffer = cache.alloc_buffer::<P>();
@@ -139,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let rseq = rseq.filter(|rseq| self.caches.arrays.open(rseq, id, handle, 2 * cache.rounds()));
         let (depot, slabs, mut supply) = self.parts(cache);
         if rseq.is_some() {
-            // SAFETY: `parts` always returns the cache's one supply.
+            // SAFETY: `parts` returns the cache's one supply.
             let n = unsafe { depot.fetch(&mut objects[..rounds], &mut supply) };
             if n > 0 {
                 self.fill_array(cache, handle, rseq, &objects[..n - 1]);
@@ -189,7 +183,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// When the first object on it goes out (K2). Admits the object to frees.
+    /// Enters the page when its first object goes out (K2).
     pub(super) fn enter_page(&self, slot: &Slot<CacheSlots>, cache: &Cache, object: *mut u8) {
         let Some(entry) = self.caches.entries.of(object as usize) else { return };
         if entry.cache.load(Relaxed) != slot.handle() {
@@ -210,7 +204,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(object)
     }
 
-    /// For a caller that has `asked`, or for prefill.
     pub(super) fn construct(
         &self,
         slot: &Slot<CacheSlots>,
@@ -240,13 +233,13 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             (cache.reclaim, cache.argument)
         };
         if let Some(reclaim) = reclaim {
-            // SAFETY: any thread may call the program's function, by its promise.
+            // SAFETY: any thread may call it, by the program's promise.
             Building::<P>::run(handle, || unsafe { reclaim(argument) });
         }
     }
 
-    /// All of arrays and depot to the slabs; arrays have no room until reopened. `false`: sequences
-    /// cannot be interrupted; with `alone` none runs.
+    /// Moves all of arrays and depot to the slabs; arrays get no room. `false`: sequences cannot be
+    /// interrupted; with `alone` none runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);

@@ -1,24 +1,15 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! **What.** Each processor's area has an array for each cache, for restartable sequences. An array
-//! has no object and no room until the slow path opens it.
-//!
-//! **State.** One reservation with an area for each possible processor number: a sequence computes
-//! its array's address. An open array has its cache's handle as owner, which is a sequence's whole
-//! check of a handle, and a capacity. Arrays are closed before they are emptied.
+//! Each processor's area has an array for each cache, for restartable sequences. An open array has
+//! its cache's handle as owner, which is a sequence's whole check of a handle.
 //!
 //! **Threads.** Sequences change open arrays; the thread that closed an array and interrupted all
 //! sequences changes closed ones. Opening, closing and emptying hold the cache's lock. Another
-//! process may clear an owner (`craton set`): the next slow path opens the array again. A thread
-//! finds the areas by [`Words::arrays`], set once the kernel restarts its sequences.
-//!
-//! **Failure.** Without restartable sequences or room each request takes its cache's lock. Where
+//! process may clear an owner (`craton set`): the next slow path opens the array again. Where
 //! sequences cannot be interrupted, arrays keep their objects until reopened.
 //!
-//! **Not here.** `craton_heap::cpu_cache`: its areas are mapped at first use and found by a table,
-//! since every program has size classes and few have 64 GiB of address space to spare. Sequences
-//! take 18 instructions to pop and 19 to push there, 14 and 12 here, where the processor's number
-//! gives the address.
+//! Sequences take 14 instructions to pop and 12 to push; with areas found by a table, as in
+//! `craton_heap::cpu_cache`, 18 and 19.
 //!
 //! **Unsafe.** Reads areas by address.
 
@@ -36,10 +27,9 @@ pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
 /// Objects, in a counting word.
 pub(super) const COUNT_BITS: u64 = 255;
-/// Objects that fill an array at once.
 pub(super) const MOST_FILL: usize = COUNTING / 2;
 
-/// Of a handle's cache in an area. Of any other word, some array.
+/// For a word that is no handle, some array.
 #[inline(always)]
 pub(super) fn place(handle: usize) -> usize {
     // Slots lie at multiples of the table's size: these bits are the number.
@@ -48,19 +38,18 @@ pub(super) fn place(handle: usize) -> usize {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// They get no room until opened again.
     All,
     /// Unchanged since the last such call.
     Idle,
 }
 
 pub(super) struct Arrays<P: Process> {
-    /// Area 0; 0 before the first use, [`Words::NONE`]: no room.
+    /// Area 0; 0: not used yet.
     pub(super) areas: AtomicUsize,
     /// Areas ever used lie below.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
-    /// Areas that may be written. Others read as zeros: no objects, no room.
+    /// Other areas read as zeros: no objects, no room.
     open: Opened<{ AREAS / 64 }>,
     process: PhantomData<fn() -> P>,
 }
@@ -76,7 +65,7 @@ impl<P: Process> Arrays<P> {
         }
     }
 
-    /// If this thread may use arrays. Asks the kernel once.
+    /// `None`: this thread may use no arrays. Asks the kernel once.
     pub(super) fn sequences(&self) -> Option<&'static Rseq> {
         let words = P::words();
         match words.arrays {
@@ -105,7 +94,7 @@ impl<P: Process> Arrays<P> {
         self.areas.load(Relaxed)
     }
 
-    /// This processor's, for `rounds` objects, if any. Under the cache's lock.
+    /// Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
         if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
@@ -123,14 +112,13 @@ impl<P: Process> Arrays<P> {
         unsafe { rseq.pop_many(self.areas.load(Relaxed) + place(handle), handle, into) }
     }
 
-    /// `false`: no room.
     #[inline(always)]
     pub(super) fn push(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_counted(self.areas.load(Relaxed) + place(handle), object) }
     }
 
-    /// In order, as far as there is room; returns how many.
+    /// Returns how many had room.
     pub(super) fn push_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_many(self.areas.load(Relaxed) + place(handle), objects) }
@@ -155,13 +143,11 @@ impl<P: Process> Arrays<P> {
         self.each(cache).map(|a| (a.word.load(Relaxed) & COUNT_BITS) as usize).sum()
     }
 
-    /// Since the start.
     pub(super) fn taken(&self, cache: u16) -> u64 {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Into `each`, under the cache's lock; `false`: sequences cannot be interrupted. `alone`: no
-    /// sequence runs.
+    /// Under the cache's lock. `false`: sequences cannot be interrupted. `alone`: none runs.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,

@@ -1,7 +1,5 @@
-//! Which constructors and destructors the calling thread runs.
-//!
-//! **What.** A constructor that allocated from its own cache would recurse without end: while a
-//! thread runs one, its requests take the slow path, which searches this list on the stack.
+//! Constructors and destructors that the thread runs, as a list on the stack: one that allocated
+//! from its own cache would recurse without end.
 //!
 //! **Unsafe.** Follows the list, whose entries live as long as their calls.
 
@@ -11,7 +9,6 @@ use core::marker::PhantomData;
 /// Leaves the list when dropped, also by an unwinding.
 pub(super) struct Building<P: Process> {
     cache: usize,
-    /// Before the call; the list goes on there.
     outer: Words,
     _stays: PhantomData<*mut P>,
 }
@@ -32,7 +29,7 @@ impl<P: Process> Building<P> {
     pub(super) fn is_for(cache: usize) -> bool {
         let mut at = P::words().building as *const Self;
         while !at.is_null() {
-            // SAFETY: this thread's, and their calls have not returned.
+            // SAFETY: their calls have not returned.
             let building = unsafe { &*at };
             if building.cache == cache {
                 return true;

@@ -1,6 +1,4 @@
-//! One cache: what its fast paths read, and what its lock protects.
-//!
-//! **State.** A page for each cache. Fast paths read its first line; creation and end write it.
+//! One cache: its fast paths read the first line of its page.
 //!
 //! **Unsafe.** A cache may change threads, with the program's pointer.
 
@@ -16,16 +14,14 @@ use craton_heap::Misuse;
 use craton_os::{Event, Guard, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
-/// Instead of a mark's distance: the mark is in its page's entry.
 pub(super) const IN_ENTRY: usize = usize::MAX;
-/// Array misses, after which arrays hold more.
+/// Array misses until an array holds more.
 const MANY_MISSES: u16 = 16;
-/// That an array and the depot exchange at a time.
 const MOST_BYTES: usize = 64 << 10;
-/// Strides from here on: marks lie in pages' entries.
+/// Strides from here on have marks in pages' entries.
 const LEAST_IN_ENTRY: usize = 64;
 
-/// Not in objects' first words.
+/// Marks are not objects' first words.
 #[inline(always)]
 pub(super) fn marks_elsewhere(handle: usize) -> bool {
     handle & 1 != 0
@@ -39,12 +35,11 @@ pub(super) fn marks_in_entries(handle: usize) -> bool {
 /// Bits of a handle below `STEP`: [`marks_elsewhere`], [`marks_in_entries`].
 pub(super) struct CacheSlots;
 
-// SAFETY: zeros are a cache that never was: null pointers, empty slabs and depot.
+// SAFETY: zeros are a cache that never was.
 unsafe impl Kind for CacheSlots {
     type Locked = Cache;
     type Shared = Shared;
     const MOST: usize = MOST;
-    /// An address's bits below hold the slot's number; a handle's, the cache's.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
     const RANK: Rank = Rank::CacheTable;
@@ -58,7 +53,7 @@ const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN)
 pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
     pub(super) freed: Event,
-    /// Work ([`super::trim`]) for the next slow call, which may run program functions.
+    /// Work ([`super::trim`]) for the next slow call.
     pub(super) deferred: AtomicU32,
     pub(super) watched: AtomicBool,
     pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
@@ -75,8 +70,7 @@ impl Shared {
 }
 
 impl Slot<CacheSlots> {
-    /// Under the table's lock; returns the kind's bits of the handle. `taken`: its arrays' previous
-    /// count.
+    /// Returns the kind's bits of the handle.
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
         self.shared.mark_at.store(mark_at, Relaxed);
@@ -113,18 +107,16 @@ impl Slot<CacheSlots> {
     }
 }
 
-/// Under its lock. Zeros: never was.
+/// Zeros: never was.
 pub(super) struct Cache {
     pub(super) id: u16,
     pub(super) name: [u8; NAME_MAX + 1],
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
-    /// Half an array's capacity, if more than a magazine's.
     fill: u16,
-    /// Since `fill` last changed.
     misses: u16,
-    /// By the last miss, and whether it was an allocation.
+    /// Objects that the last miss exchanged; and whether it was an allocation.
     exchanged: u16,
     took: bool,
     pub(super) size: usize,
@@ -137,34 +129,29 @@ pub(super) struct Cache {
     pub(super) limit_objects: usize,
     pub(super) limit_pages: Pages,
     pub(super) held: Pages,
-    /// Every request is slow: by the flag, or objects are watched.
+    /// Every request is slow.
     pub(super) closed: bool,
-    /// Objects are then the watcher's buffers; 0: not watched.
+    /// 0: not watched. Else objects are the watcher's buffers.
     pub(super) checks: u16,
     pub(super) buffers: u64,
-    /// By `prefill`, live objects without failure.
+    /// The promise of `prefill`.
     pub(super) reserved: usize,
-    /// Sleeping threads.
     pub(super) waiters: u32,
-    /// Out of the slot's arrays, before this cache.
+    /// Taken by earlier caches of the slot.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
-    /// Out of arrays, by the slow path.
     pub(super) moved: u64,
     pub(super) refused: u64,
-    /// Since the start; and failed constructors.
     pub(super) built: u64,
     pub(super) destroyed: u64,
     pub(super) failed: u64,
-    /// Constructors are running.
     pub(super) building: u32,
 }
 
-// SAFETY: any thread may use the program's functions and argument, by its promise.
+// SAFETY: any thread may use functions and argument, by the program's promise.
 unsafe impl Send for Cache {}
 
 impl Cache {
-    /// Name and flags are right; watched by `checks`.
     pub(super) fn new(options: &Options<'_>, checks: u16) -> Result<Self, BadLayout> {
         let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
         let mut name = [0; NAME_MAX + 1];
@@ -212,11 +199,9 @@ impl Cache {
         })
     }
 
-    /// An array miss; returns how many objects array and depot exchange.
-    ///
-    /// [`MANY_MISSES`] misses double an array's capacity, up to its size and [`MOST_BYTES`]. The
-    /// first alloc after a free (or reverse) exchanges a magazine, each further one twice as many,
-    /// up to half of an array.
+    /// Returns how many objects array and depot exchange: a magazine for the first alloc after a
+    /// free (or reverse), then twice as many each time. [`MANY_MISSES`] misses double an array's
+    /// capacity.
     pub(super) fn pace(&mut self, takes: bool) -> usize {
         self.misses += 1;
         if self.misses >= MANY_MISSES {
@@ -235,7 +220,6 @@ impl Cache {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }
 
-    /// Beyond a magazine.
     pub(super) fn shrink_arrays(&mut self) {
         (self.fill, self.misses) = (self.fill / 2, 0);
     }
@@ -245,15 +229,13 @@ impl Cache {
     }
 }
 
-/// A free object with a constructor stays untouched: a small one gets a word behind it for the
-/// mark.
+/// A free object with a constructor stays untouched: a small one gets a word behind it.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
     // Errors name size and alignment as given.
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The first word is the mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

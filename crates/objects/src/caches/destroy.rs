@@ -1,5 +1,3 @@
-//! The end of a cache.
-//!
 //! **Unsafe.** Frees the depot's magazines.
 
 use super::building::Building;
@@ -9,7 +7,7 @@ use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Destroys the cache. With live objects it does nothing; the inner error is their number.
+    /// Does nothing with live objects; the inner error is their number.
     pub fn destroy(&self, handle: usize) -> Result<Result<(), u64>, Fault> {
         let slots = &self.caches.slots;
         let (id, slot) = slots.find(handle)?;
@@ -33,8 +31,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let mut free = slots.lock_free();
         let mut cache = slot.locked.lock();
         let (depot, slabs, mut supply) = self.parts(&mut cache);
-        // SAFETY: `parts` always returns the cache's one supply; no object is live, all slabs are
-        // gone.
+        // SAFETY: `parts` returns the cache's one supply; no object is live, all slabs are gone.
         unsafe {
             depot.reap_empty(true, &mut supply);
             let gone = slabs.destroy(&mut supply, |_| ());

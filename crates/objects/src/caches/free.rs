@@ -1,4 +1,4 @@
-//! The slow path of a free: no array has room, or a bad pointer.
+//! The slow path of a free.
 //!
 //! **Unsafe.** Frees and marks objects.
 
@@ -14,14 +14,12 @@ use craton_heap::size_class::OWNED;
 use craton_heap::{Found, Misuse};
 use craton_os::rseq::Rseq;
 
-/// Free bytes that should not stay with a program that sleeps.
+/// Should not stay with a program that sleeps.
 const MUCH: usize = 16 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees an object past the array.
-    ///
     /// # Safety
-    /// Any pointer; if a live object of the cache, the caller gives it up.
+    /// If `object` is a live object of the cache, it is given up.
     pub unsafe fn free(&self, handle: usize, object: *mut u8) -> Result<(), Misuse> {
         let (id, slot) = self.caches.slots.find(handle)?;
         if P::is_buffer(id, object) {
@@ -62,10 +60,10 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         arrays.push(rseq, handle, object)
     }
 
-    /// On their slabs without memory for magazines; returns whether all are in the depot.
+    /// Frees objects to slabs without memory for magazines; returns whether all are in the depot.
     pub(super) fn store(&self, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = self.parts(cache);
-        // SAFETY: `parts` always returns the cache's one supply.
+        // SAFETY: `parts` returns the cache's one supply.
         let stored = unsafe { depot.store(objects, &mut supply) };
         for object in &objects[stored..] {
             self.free_locked(cache, *object, cache.constructor.is_some());

@@ -1,5 +1,4 @@
-//! The limit on a cache's constructed objects, live or free. At the limit a request gets a
-//! constructed object or none: a raw one would be one more.
+//! The limit on a cache's constructed objects: at the limit a request gets no raw one.
 //!
 //! **Unsafe.** Allocates from slabs; links raw objects through their memory.
 
@@ -17,19 +16,17 @@ impl Cache {
         self.limit_objects > 0 && self.constructor.is_some() && there >= self.limit_objects as u64
     }
 
-    /// If the cache has a constructor.
     pub(super) fn begin_building(&mut self) {
         self.building += u32::from(self.constructor.is_some());
     }
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// At the limit a constructed one, or `None`.
     pub(super) fn alloc_from_slabs(&self, cache: &mut Cache) -> Option<Taken> {
         let is_at_limit = cache.is_at_limit();
         let (_, slabs, mut supply) = self.parts(cache);
         if !is_at_limit {
-            // SAFETY: `parts` always returns the cache's one supply.
+            // SAFETY: `parts` returns the cache's one supply.
             return unsafe { slabs.alloc(&mut supply) };
         }
         let (mut found, mut raws) = (None, null_mut::<u8>());
@@ -45,7 +42,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             }
         }
         while !raws.is_null() {
-            // SAFETY: linked above; it goes back raw.
+            // SAFETY: linked above.
             let freed = unsafe {
                 let object = raws;
                 raws = object.cast::<*mut u8>().read();

@@ -1,5 +1,4 @@
-//! Names of caches: safe in reports, statistics and `debug=` targets: no characters with a meaning
-//! there, none that change how a line is shown, nothing like a size.
+//! Names of caches, safe in reports, statistics and `debug=` targets.
 
 use super::NAME_MAX;
 
@@ -12,7 +11,7 @@ pub fn is_name(name: &[u8]) -> bool {
 
 fn is_refused(c: char) -> bool {
     let shows_otherwise = matches!(c,
-        // Soft hyphen, marks and overrides of directions, line separators, zero width.
+        // Soft hyphen, directions, line separators, zero width.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     c.is_control() || shows_otherwise || matches!(c, '"' | '\\' | ':' | '+' | ',' | '=')

@@ -1,12 +1,10 @@
 //! Which cache has each page; the source of slabs' pages.
 //!
-//! **State.** An entry of 256 bytes for each page of the region, zeros at first. Parts open for
-//! writing when a cache gets a page there; the rest, gigabytes, stays out of core files:
+//! An entry for each page of the region. Parts open for writing when a cache gets a page there; the
+//! rest, gigabytes, stays out of core files:
 //! ```text
 //! | cache's handle, once an object on the page went out | slab's first object, layout | 128 marks |
 //! ```
-//! An object without room for its mark has it in its page's entry: one for each 64 bytes.
-//!
 //! **Unsafe.** Indexes entries by page, and supplies slabs with spans.
 
 use super::Over;
@@ -26,19 +24,18 @@ use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
-/// Bytes of entries that open together: of 256 MiB of the region.
+/// Entries of 256 MiB of the region, which open together.
 const PART: usize = 8 << 20;
 /// A region has at most 16 TiB.
 const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 
 #[repr(C, align(256))]
 pub(super) struct Entry {
-    /// 0 until an object that begins on the page was handed out.
     pub(super) cache: AtomicUsize,
     pub(super) first: AtomicUsize,
     /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
     pub(super) magic: AtomicU64,
-    /// offset × magic is below this exactly where an object begins that was out once; 0: none was.
+    /// offset × magic is below this exactly where an object begins that was out once.
     pub(super) bound: AtomicU64,
     pub(super) mark_at: AtomicUsize,
     pub(super) array_at: AtomicUsize,
@@ -50,7 +47,6 @@ fn magic(stride: usize) -> u64 {
 }
 
 impl Entry {
-    /// When the first object on the page goes out.
     pub(super) fn begin(&self, slot: &Slot<CacheSlots>, cache: &Cache, first: *mut u8) {
         self.first.store(first as usize, Relaxed);
         self.magic.store(magic(cache.layout.stride()), Relaxed);
@@ -60,20 +56,19 @@ impl Entry {
         self.cache.store(slot.handle(), Relaxed);
     }
 
-    /// Lets an object of the page be freed, and those before it: objects first go out in the order
-    /// of their addresses.
+    /// Admits those before it too: objects first go out in the order of addresses.
     pub(super) fn admit(&self, object: *mut u8) {
         let offset = object as u64 - self.first.load(Relaxed) as u64;
         let product = offset.wrapping_mul(self.magic.load(Relaxed));
         self.bound.store(self.bound.load(Relaxed).max(product + 1), Relaxed);
     }
 
-    /// And the page is entered for the cache.
+    /// Also checks the cache.
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        // SAFETY: reads the entry's words, each at once. As operands; Rust would compile atomic
-        // loads to instructions.
+        // SAFETY: reads the entry's words, each at once, as operands: Rust would load atomics
+        // apart.
         unsafe {
             core::arch::asm!(
                 "cmp qword ptr [{entry} + {its}], {cache}",
@@ -101,7 +96,6 @@ impl Entry {
             && (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
     }
 
-    /// By the mark of the object that begins there.
     #[inline(always)]
     pub(super) fn is_marked(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
@@ -111,7 +105,7 @@ impl Entry {
         }
     }
 
-    /// `false`: it was.
+    /// `false`: was marked.
     #[inline(always)]
     pub(super) fn mark_free(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
@@ -165,7 +159,7 @@ impl Entries {
         Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() }
     }
 
-    /// Once; under the table's lock.
+    /// Under the table's lock.
     pub(super) fn reserve<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> Option<()> {
         if self.first.load(Relaxed) == 0 {
             let pages = heap.layout().records.len();
@@ -179,7 +173,6 @@ impl Entries {
         Some(())
     }
 
-    /// `false`: refused.
     fn open(&self, first: *mut u8, pages: Pages) -> bool {
         let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
         let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
@@ -189,7 +182,6 @@ impl Entries {
         })
     }
 
-    /// `None`: outside of the region.
     #[inline(always)]
     pub(super) fn of(&self, address: usize) -> Option<&Entry> {
         let page = address.wrapping_sub(self.base.load(Relaxed)) >> PAGE_SHIFT;
@@ -208,7 +200,7 @@ impl Entries {
     /// The thread has used a cache: what is read here was written before.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract constant. Plain loads become operands.
+        // SAFETY: constant by the contract. Plain loads become operands.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
@@ -219,7 +211,7 @@ impl Entries {
     /// As [`Entries::known`]; an object of a cache.
     #[inline(always)]
     pub(super) unsafe fn of_object(&self, object: *mut u8) -> &Entry {
-        // SAFETY: as in `known`.
+        // SAFETY: by the contract.
         unsafe { self.at((object as usize).wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT) }
     }
 
@@ -258,7 +250,6 @@ pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, P> {
-    /// And the source of pages for both.
     pub(super) fn parts<'c>(&self, cache: &'c mut Cache) -> (&'c mut Depot, &'c mut ObjectSlabs, Supply<'c, F, C, H>)
     where
         'a: 'c,
@@ -269,7 +260,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, 
     }
 }
 
-// SAFETY: spans have no other owner; the region is aligned for any slab, so spans are.
+// SAFETY: spans have no other owner, and the region's alignment suits any slab.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));

@@ -1,5 +1,3 @@
-//! Objects made ahead of their use.
-
 use super::building::Building;
 use super::cache::CacheSlots;
 use super::{Fault, Over};
@@ -12,7 +10,6 @@ use craton_heap::hooks::Hooks;
 use craton_os::process;
 use craton_slab::object::Taken;
 
-/// Between two visits to the depot.
 const AT_ONCE: usize = 30;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
@@ -38,7 +35,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         loop {
             let (mut made, mut n) = ([null_mut(); AT_ONCE], 0);
             let failed = self.make_some(slot, handle, objects, &mut made, &mut n);
-            // Made objects are kept in any case.
             let is_done = n < AT_ONCE;
             let is_kept = P::within(|| self.store(&mut slot.locked.lock(), &made[..n]));
             match failed {
@@ -51,7 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Until `objects` are out of slabs, or `made` is full; counts them in `n`.
+    /// Counts objects in `n`.
     fn make_some(
         &self,
         slot: &Slot<CacheSlots>,

@@ -1,6 +1,4 @@
-//! The fast paths of object caches: this processor's array, without a lock.
-//!
-//! **Cost.** 30 instructions to allocate, 43 to free; 40 and 46 with marks in pages' entries.
+//! The fast paths: 30 instructions to allocate, 43 to free; 40 and 46 with marks in pages' entries.
 //!
 //! **Unsafe.** Marks objects, reads arrays and entries by address.
 
@@ -17,18 +15,17 @@ use craton_os::rseq::Rseq;
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// Null: this processor's array is empty, or the handle is bad.
-    ///
     /// # Safety
     /// `areas` is this thread's [`crate::process::Words::arrays`], above `NONE`, of these caches.
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
-        // SAFETY: the thread may use the areas, by the contract; they have an array for every word.
+        // SAFETY: the thread may use the areas, which have an array for every word.
         let object = unsafe { rseq.pop_counted(areas + arrays::place(handle), handle) };
         if !object.is_null() {
             if marks_elsewhere(handle) {
                 self.clear_mark_elsewhere(handle, object);
             } else {
-                // SAFETY: the array's object is now this thread's; its mark is its first word.
+                // SAFETY: the object is now this thread's; its mark is its first word.
                 unsafe { object.cast::<usize>().write(0) };
             }
         }
@@ -50,10 +47,9 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Pushes an object into the CPU's array. `false`: no room, or no live object of the cache.
-    ///
+    /// `false`: no room, or no live object of the cache.
     /// # Safety
-    /// As [`Over::free`], unless the answer is `false`; and as [`Caches::pop`].
+    /// As [`Over::free`], unless `false`; and as [`Caches::pop`].
     #[inline(always)]
     pub unsafe fn push(&self, rseq: &Rseq, areas: usize, handle: usize, object: *mut u8) -> bool {
         // SAFETY: a thread with areas has used a cache.

@@ -1,4 +1,4 @@
-//! Field offsets of object caches, exported to `craton core`.
+//! Fields of object caches, for `craton core`.
 
 use super::Caches;
 use super::arrays::{ARRAY, Arrays, COUNT_BITS};
@@ -16,7 +16,6 @@ const SLOT: [usize; 5] = Slot::<CacheSlots>::SHAPE;
 const CACHE: usize = SLOT[4];
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
-    /// Offsets and sizes in bytes, and the meaning of some words.
     pub const SHAPE: [(&'static str, usize); 33] = [
         // In the records of caches' pages.
         ("caches.class", CACHE_CLASS as usize),

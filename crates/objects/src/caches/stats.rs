@@ -1,5 +1,3 @@
-//! Counts of object caches.
-
 use super::cache::{Cache, CacheSlots};
 use super::{Caches, NAME_MAX};
 use crate::process::{Process, Watch};
@@ -34,7 +32,6 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Ok(self.stats_of(slot, &cache))
     }
 
-    /// Living caches, by number.
     pub fn each(&self, mut each: impl FnMut(CacheStats)) {
         for (_, slot) in self.slots.living() {
             if let Ok(stats) = self.stats(slot.handle()) {

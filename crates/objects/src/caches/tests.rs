@@ -19,13 +19,11 @@ use std::vec::Vec;
 
 const PLAIN: Options<'static> = Options::raw(100);
 
-/// Counts objects in its argument.
-///
 /// # Safety
 /// The object has 100 bytes, the argument is a counter.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -> c_int {
     assert!(!is_inside(), "no lock is held");
-    // SAFETY: tests give a counter, and objects of 100 bytes.
+    // SAFETY: by the contract.
     unsafe {
         (*there.cast::<AtomicUsize>()).fetch_add(1, Relaxed);
         object.cast::<u8>().write_bytes(7, 100);
@@ -37,7 +35,7 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -
 /// As [`construct`].
 unsafe extern "C-unwind" fn end(object: *mut c_void, there: *mut c_void) {
     assert!(!is_inside(), "no lock is held");
-    // SAFETY: as above.
+    // SAFETY: by the contract.
     unsafe {
         assert_eq!((*object.cast::<u8>(), *object.cast::<u8>().add(99)), (7, 7), "as it was constructed");
         (*there.cast::<AtomicUsize>()).fetch_sub(1, Relaxed);
@@ -156,11 +154,10 @@ fn k2_a_free_takes_no_place_that_was_never_out() {
 
 #[test]
 fn marks_tell_free_from_live_wherever_they_lie() {
-    // In the first word, behind the object, in the page's entry.
     for (size, constructed) in [(8, false), (3000, false), (8, true), (40, true), (100, true), (5000, true)] {
         let (w, there) = (world(8), AtomicUsize::new(0));
         /// # Safety
-        /// Object and argument of this test's cache.
+        /// For this test's cache.
         unsafe extern "C-unwind" fn fill(object: *mut c_void, _: *mut c_void) -> c_int {
             // SAFETY: at least 8 bytes.
             unsafe { object.cast::<u64>().write(0x1234_5678_9abc_def0) };

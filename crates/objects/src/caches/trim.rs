@@ -1,7 +1,4 @@
-//! Returns free memory of caches: working sets, memory pressure, `reap`.
-//!
-//! **From.** Bonwick94 §3.4, Bonwick & Adams 2001 §3.6: what lay unused for an interval is not in
-//! the working set. Idle magazines go to the slabs, idle slabs to the page heap.
+//! Returns free memory of caches (Bonwick94 §3.4, Bonwick & Adams 2001 §3.6).
 //!
 //! **Threads.** Destructors run without a lock, never on the background thread's small stack: a
 //! cache with a destructor keeps idle slabs until the program's next slow call or [`Over::reap`].
@@ -26,7 +23,7 @@ const IDLE: u32 = 1;
 /// The next slow call frees all that is not needed.
 const ALL: u32 = 2;
 
-/// To the page heap, also when the program's destructor unwinds.
+/// Reaches the page heap also when the program's destructor unwinds.
 struct Going<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     over: &'a Over<'o, F, C, H, P>,
     slot: &'a Slot<CacheSlots>,
@@ -54,7 +51,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Going<'_, '_,
 }
 
 impl Cache {
-    /// Of slabs without a live object or one in an array.
     pub(super) fn free_bytes(&self) -> usize {
         let out = self.slabs.in_use() - self.depot.objects();
         self.slabs.bytes().saturating_sub(out as usize * self.layout.stride())
@@ -69,7 +65,7 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Complete ones, while `more`; returns bytes.
+    /// Returns bytes.
     pub(super) fn free_slabs(&self, slot: &Slot<CacheSlots>, handle: usize, more: impl Fn(&Cache) -> bool) -> usize {
         let mut all = 0;
         loop {
@@ -98,7 +94,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees all memory that is not needed now; returns the bytes.
+    /// Returns the bytes of freed memory.
     pub fn reap(&self, handle: usize) -> Result<usize, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -109,13 +105,13 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (_, _, mut cache) = self.caches.slots.lock(handle)?;
             self.flush(&mut cache, false);
             let (depot, _, mut supply) = self.parts(&mut cache);
-            // SAFETY: `parts` always returns the cache's one supply.
+            // SAFETY: `parts` returns the cache's one supply.
             Ok::<_, Misuse>(unsafe { depot.reap_empty(true, &mut supply) })
         })?;
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
     }
 
-    /// Runs deferred work, in a slow call of the program, since it runs the program's functions.
+    /// Runs deferred work, which calls the program's functions.
     pub fn run_deferred(&self, handle: usize) {
         let Ok((_, slot)) = self.caches.slots.find(handle) else { return };
         if slot.shared.deferred.load(Relaxed) == 0 || Building::<P>::any() {
@@ -129,8 +125,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// About each second. `may_call`: the program's functions may run. Returns whether memory was
-    /// freed.
+    /// About each second. `may_call`: the program's functions. Returns whether memory was freed.
     pub fn tick(&self, may_call: bool) -> bool {
         let now = self.caches.clock.now_ns();
         let mut freed = false;
@@ -150,7 +145,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         freed
     }
 
-    /// If over; returns whether the cache has idle slabs.
+    /// Returns whether the cache has idle slabs.
     fn age(&self, cache: &mut Cache, now: u64) -> bool {
         if cache.depot.tick(now) {
             cache.shrink_arrays();
@@ -169,14 +164,13 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 // SAFETY: this depot's.
                 unsafe { depot.drop_empty(magazine, &mut supply) };
             }
-            // SAFETY: `parts` always returns the cache's one supply.
+            // SAFETY: `parts` returns the cache's one supply.
             unsafe { depot.reap_empty(false, &mut supply) };
             slabs.turn();
         }
         cache.slabs.idle() > 0
     }
 
-    /// Caches with functions at their next slow call.
     pub fn relieve(&self) {
         for (_, slot) in self.caches.slots.living() {
             let calls = {
@@ -191,7 +185,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Reaps all caches, in a call of the program; returns the bytes.
+    /// In a call of the program; returns bytes.
     pub fn reap_all(&self) -> usize {
         self.caches.slots.living().filter_map(|(_, slot)| self.reap(slot.handle()).ok()).sum()
     }

@@ -1,5 +1,5 @@
-//! Caches whose objects are buffers of the debugging kit ([`Watch`]), each constructed at alloc and
-//! destroyed at free (Bonwick94 §6.3), never in arrays, depot or slabs.
+//! Caches whose objects are buffers of the debugging kit ([`Watch`]), constructed at alloc and
+//! destroyed at free (Bonwick94 §6.3).
 //!
 //! **Unsafe.** Frees buffers, and calls the program's destructor.
 
@@ -18,12 +18,11 @@ impl Cache {
         self.checks != 0
     }
 
-    /// Out of slabs, and live buffers.
     pub(super) fn live(&self) -> u64 {
         self.slabs.in_use() + self.buffers
     }
 
-    /// Raw; null without memory, or at a limit.
+    /// Null: no memory, or a limit.
     pub(super) fn alloc_buffer<W: Watch>(&mut self) -> *mut u8 {
         let more = self.buffers + 1;
         let bytes = (more as usize).saturating_mul(self.layout.stride());
@@ -66,7 +65,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         });
     }
 
-    /// The cache cannot be destroyed: who has its objects, as far as watched.
     pub(super) fn report_live(&self, slot: &Slot<CacheSlots>, id: u16) {
         if slot.shared.watched.load(Relaxed) {
             P::report_live(id);

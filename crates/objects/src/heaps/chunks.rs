@@ -1,11 +1,7 @@
-//! Runs of pages that a heap cuts its slabs from.
+//! Runs of pages that a heap cuts its slabs from: each one span of at most a hugepage.
 //!
-//! **What.** A chunk is one span of at most a hugepage, with a set of the pages in slabs.
-//! Destroying a heap frees chunks, not slabs; slabs of two heaps share no hugepage.
-//!
-//! **State.** A table by address, in a mapping that doubles; zeros: empty. **Invariants.** *H1*
-//! chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3* no chunk before
-//! `cursor` has a free page.
+//! **Invariants.** *H1* chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3*
+//! no chunk before `cursor` has a free page.
 //!
 //! **Unsafe.** Keeps its table in a mapping.
 
@@ -49,7 +45,7 @@ pub(super) struct Chunks {
     cursor: usize,
 }
 
-// SAFETY: owns its mapping.
+// SAFETY: it owns its mapping.
 unsafe impl Send for Chunks {}
 
 impl Chunks {
@@ -106,7 +102,7 @@ impl Chunks {
         Some(range)
     }
 
-    /// For one more chunk: the next `add` cannot fail.
+    /// The next `add` cannot fail.
     pub(super) fn prepare(&mut self) -> Result<(), NoMemory> {
         if self.len < self.capacity {
             return Ok(());
@@ -130,7 +126,7 @@ impl Chunks {
         self.cursor = 0;
     }
 
-    /// The caller freed the chunks. A small table stays.
+    /// The caller freed the chunks.
     pub(super) fn clear(&mut self) {
         (self.len, self.cursor) = (0, 0);
         if self.bytes() > process::page_size() {

@@ -1,7 +1,4 @@
-//! One heap: slabs for each size class and large objects.
-//!
-//! **Cost.** The heap's lock and a step of a slab. No cache is in front: no object lies elsewhere
-//! when the heap is destroyed. **Failure.** Null, everything as before.
+//! One heap. No cache is in front: no object lies elsewhere when the heap is destroyed.
 //!
 //! **Unsafe.** Frees objects, and clears memory just allocated.
 
@@ -25,7 +22,6 @@ pub(super) struct OwnHeap {
 }
 
 impl OwnHeap {
-    /// Offset in bytes.
     pub(super) const NAME: usize = core::mem::offset_of!(Self, name);
 
     pub(super) fn begin(&mut self, id: u16, name: &[u8], place: Place, limit: Pages) {
@@ -87,7 +83,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         let Ok(span) = self.alloc_span(&mut own.pages, pages, Pages(align.0.max(1))) else { return null_mut() };
         let object = self.heap.address(span.range.first);
         if zero && !span.zeroed {
-            // SAFETY: ours, with `size` bytes.
+            // SAFETY: as above.
             unsafe { object.write_bytes(0, size) };
         }
         object
@@ -98,7 +94,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     }
 
     /// # Safety
-    /// `object` is what the heap found at `pointer`, then one of this heap; the caller gives it up.
+    /// The heap found `object`, then one of this heap, at `pointer`; it is given up.
     pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
         // Another thread may have been faster.
         if !self.is_of(object.first, own.pages.id, object.class) {
@@ -110,7 +106,8 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let seal = self.heap.seal(object.class);
         let mut chain = Chain::EMPTY;
-        // SAFETY: the page is still of the class, so readable; no free mark: ours.
+        // SAFETY: the page is still of the class, so readable; without a free mark the object is
+        // ours.
         unsafe {
             if self.heap.is_free(object.class, pointer) {
                 return Err(Misuse::Freed { size: object.bytes });
@@ -127,7 +124,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         freed.map_err(|_| Misuse::Unallocated)
     }
 
-    /// In place; `false`: it must be copied.
+    /// `false`: copy it.
     pub(super) fn resize_in(&self, own: &mut OwnHeap, object: Owned, size: usize) -> bool {
         if object.class != usize::from(LARGE) {
             return small_stays(object.class, size);
@@ -145,7 +142,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     }
 }
 
-/// `None`: a large object.
 fn class_for(size: usize, align: usize) -> Option<usize> {
     if align > 16 {
         return size_class::class_of_aligned(size, align);

@@ -1,8 +1,5 @@
-//! The pages of one heap: chunks for slabs, spans for large objects, on a list by their records.
-//!
-//! **Cost.** Destroying a heap takes a step for each chunk and large object. **Failure.** After a
-//! refusal nothing has changed. The limit counts pages of slabs and large objects, not free ones of
-//! chunks.
+//! The pages of one heap: chunks for slabs, spans for large objects. The limit does not count free
+//! pages of chunks.
 
 use super::Over;
 use super::chunks::Chunks;
@@ -12,18 +9,17 @@ use craton_base::{
 use craton_heap::hooks::Hooks;
 use craton_heap::size_class::{self, LARGE};
 
-/// To the longest slab, so that every slab's alignment can be had.
+/// Suits the longest slab.
 const ALIGN: Pages = Pages(32);
 /// 256 KiB; the following double, up to a hugepage.
 const FIRST_CHUNK: Pages = Pages(32);
 
-/// Where a heap's memory lies. Zero is [`Place::Shared`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Place {
-    /// The memory lies on hugepages with other heaps.
+    /// On hugepages with other heaps.
     Shared,
-    /// The memory lies on hugepages that no other heap uses.
+    /// On hugepages that no other heap uses.
     Apart,
     /// Apart, advised for hugepages.
     Huge,
@@ -43,7 +39,6 @@ impl Place {
 
 pub(super) struct OwnPages {
     chunks: Chunks,
-    /// 0: the first.
     next_chunk: Pages,
     pub(super) place: Place,
     pub(super) id: u16,
@@ -51,11 +46,10 @@ pub(super) struct OwnPages {
     larges: u32,
     pub(super) large_objects: u32,
     pub(super) large_pages: Pages,
-    /// In slabs and large objects.
     pub(super) used: Pages,
     /// From the page heap.
     pub(super) held: Pages,
-    /// Of `used`; 0: none.
+    /// Of `used`; 0: no limit.
     pub(super) limit: Pages,
 }
 
@@ -71,7 +65,6 @@ impl OwnPages {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// With the advice of the heap's place.
     fn alloc_pages(&self, own: &mut OwnPages, len: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.heap.take_own(len, align, density)?;
         if let Some(advice) = own.place.advice() {
@@ -102,7 +95,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// Of a large object; marks it.
+    /// Marks a large object.
     pub(super) fn alloc_span(&self, own: &mut OwnPages, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         // Other heaps' objects share no hugepage that a span covers whole.
         let (pages, align) = match own.place {
@@ -162,7 +155,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// The last chunk of a heap without objects, otherwise kept for the next.
     pub(super) fn trim_pages(&self, own: &mut OwnPages) {
         if let Some(chunk) = own.chunks.take_empty() {
             self.heaps.change_spare(Pages(0), chunk.len);

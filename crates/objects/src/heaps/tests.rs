@@ -17,7 +17,7 @@ impl World {
 
     fn free(&self, heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
         let object = self.own().find_in(heap, pointer)?;
-        // SAFETY: the object was found; tests give up what they free.
+        // SAFETY: tests give up what they free.
         unsafe { self.own().free(object, pointer) }
     }
 }
@@ -313,7 +313,7 @@ fn an_object_that_two_threads_free_is_freed_once() {
     for size in [48, 5000, 300_000] {
         let object = w.alloc(heap, size);
         let owned = w.own().find_in(heap, object).unwrap();
-        // SAFETY: both found the object before either frees it; the heap has to notice.
+        // SAFETY: both found the object; the heap has to notice.
         let (first, second) = unsafe { (w.own().free(owned, object), w.own().free(owned, object)) };
         assert_eq!(first, Ok(()));
         assert!(matches!(second, Err(Misuse::Freed { .. } | Misuse::Unallocated)), "{second:?} for {size}");
@@ -321,7 +321,7 @@ fn an_object_that_two_threads_free_is_freed_once() {
     let object = w.alloc(heap, 48);
     let owned = w.own().find_in(heap, object).unwrap();
     w.own().destroy(heap).unwrap();
-    // SAFETY: as above; the heap has gone meanwhile.
+    // SAFETY: as above; the heap has gone.
     assert_eq!(unsafe { w.own().free(owned, object) }, Err(Misuse::Unallocated));
     assert!(w.own().alloc_beside(owned, 1).is_null() && !w.own().resize(owned, 48));
 }

@@ -1,4 +1,4 @@
-//! A heap with caches and named heaps over a simulated floor, and a process that counts requests.
+//! A heap with caches and named heaps over a simulated floor.
 //!
 //! **Unsafe.** Plays the kit over the test's allocator.
 
@@ -32,7 +32,6 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Layout and owner.
 static BUFFERS: Mutex<Option<HashMap<usize, (std::alloc::Layout, u16)>>> = Mutex::new(None);
 
 pub(crate) fn asked() -> Asked {
@@ -49,10 +48,9 @@ fn ask(change: impl FnOnce(&mut Asked)) {
     ASKED.set(asked);
 }
 
-/// With one thread's words, and the machine's restartable sequences.
+/// Has one thread's words, and the machine's restartable sequences.
 pub(crate) struct Here;
 
-/// Without restartable sequences.
 pub(crate) struct Locked;
 
 impl Process for Here {
@@ -123,7 +121,7 @@ impl Watch for Locked {
     unsafe fn free(id: u16, buffer: *mut u8) {
         let (layout, its) = BUFFERS.lock().unwrap().get_or_insert_default().remove(&(buffer as usize)).unwrap();
         assert_eq!(its, id);
-        // SAFETY: allocated above, with this layout.
+        // SAFETY: allocated above.
         unsafe { std::alloc::dealloc(buffer, layout) };
     }
 
@@ -165,7 +163,6 @@ impl<P: Process + Watch> World<P> {
         self.caches.over(self.heap)
     }
 
-    /// In spans, by a walk.
     pub(crate) fn pages_in_use(&self) -> Pages {
         let pages = self.heap.pages();
         pages.check().unwrap();

@@ -1,9 +1,7 @@
 //! Moves slabs from caches to another one while objects live on them (NVAlloc §5.2).
 //!
-//! [`donate`] divides slabs with few live objects, and free pages, into slabs of another size,
-//! which the span source passes to that size's cache. [`SlabCache::free_mixed`] then frees old
-//! objects one by one, behind all thread caches, and new ones, until the slab is ordinary.
-//! **Invariants.** S6.
+//! [`donate`] makes slabs of another size; [`SlabCache::free_mixed`] then frees objects one by one
+//! until the slab is ordinary (S6).
 //! **Unsafe.** Turns places on a slab into objects, and follows links of free ones.
 
 use crate::cache::SlabCache;
@@ -14,51 +12,41 @@ use crate::morph::{Mixed, Morphs, Old};
 use crate::record::{Records, SlabId, SlabRecord};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
-/// Percent: a slab with fewer live objects morphs.
 const MOST_LIVE: u32 = 90;
-/// Adjacent objects that must be free together, at most.
+/// Adjacent objects that must be free together.
 const PROMISED: u32 = 12;
 const POINT: u32 = 16;
-/// The new size must get this part of its places at once.
+/// Percent of the new places that must open at once.
 const LEAST_SHARE: usize = 40;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub geometry: Geometry,
-    /// The front end's name.
     pub to: u8,
 }
 
-/// A slab that its cache would give up, or free pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub range: PageRange,
-    /// The donor's number in [`Donors`]; `None`: free pages.
     pub donor: Option<u8>,
-    /// The front end's name.
     pub from: u8,
 }
 
-/// Locked, of a range's slabs.
 pub trait Donors {
     fn cache(&mut self, donor: u8) -> &mut SlabCache;
 }
 
-/// What became of a slab when an object was freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     Morphed,
-    /// The slab has only objects of its new size.
     Ordinary(PageRange),
-    /// The last object: the span went back.
     Gone,
 }
 
 impl SlabCache {
-    /// Names a slab that was in full use once, has few live objects now, and is one of the
-    /// emptiest. Each call names the next; `None` at the end, or when `looks` are spent.
+    /// Names the next of the emptiest slabs that were in full use once; `None` at the end, or when
+    /// `looks` are spent.
     pub fn candidate(&mut self, wish: Wish, looks: &mut usize, records: &impl Records) -> Option<PageId> {
-        // Complete slabs, the first list, only help others.
         let fullest = self.slabs.lists.list_of(self.most_live().min(self.geometry.capacity - 1)).min(LISTS - 1);
         for list in 1..=fullest {
             let last = self.slabs.lists.list(list).last(records);
@@ -82,13 +70,11 @@ impl SlabCache {
         records.of(slab).refuse(wish.to);
     }
 
-    /// Fewer objects live on a slab that may morph.
     fn most_live(&self) -> u16 {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// A gap for the new size, by the number of live objects. For an object longer than the slab
-    /// its neighbours decide.
+    /// Whether to expect a gap for the new size. For longer objects the neighbours decide.
     fn promises(&self, record: &SlabRecord, Wish { geometry: new, .. }: Wish) -> bool {
         if new.object as usize > self.geometry.pages.bytes().0 {
             return true;
@@ -101,16 +87,15 @@ impl SlabCache {
 
     /// Complete, or in full use once and not nearly so now.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // A slab still being cut serves next.
         let is_cut = record.carved() == self.geometry.capacity && record.used() < self.most_live();
         record.morph_entry() == 0 && (is_cut || record.used() == 0)
     }
 
-    /// An old object, or, once none lives, a new one. Marks the places that open; `each` gets the
-    /// result for each slab below the object. Error: no such live object, or an overwritten link.
+    /// Frees an old object, or, once none lives, a new one. `each` gets the result for each slab
+    /// below it. Error: no such live object, or an overwritten link.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
-    #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
+    #[allow(clippy::too_many_arguments)] // As all calls of a cache.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -151,22 +136,21 @@ impl SlabCache {
             let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
-                // SAFETY: no live old object: its cache owns its free objects.
+                // SAFETY: the cache owns its free objects.
                 unsafe { regrid(&slab, record, start, &marks) }?;
             }
             each(self.leave(first, before, base, morphs, records, source, &marks)?);
             if to <= length {
                 return Ok(());
             }
-            // It crossed the border. The next slab counted it, so is still one of two sizes.
+            // The next slab counted it, so is still one of two sizes.
             (first, from, to) = (PageId(first.0 + pages.0), 0, to - length);
             morphs.slab(first, records).set_head(0);
         }
     }
 
-    /// Relists it, or makes it ordinary. Error: counts as complete, with a live object; see
-    /// [`SlabCache::all_home`].
-    #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
+    /// Relists the slab, or makes it ordinary. Error: see [`SlabCache::all_home`].
+    #[allow(clippy::too_many_arguments)] // As all calls of a cache.
     fn leave(
         &mut self,
         first: PageId,
@@ -202,24 +186,21 @@ impl SlabCache {
         Ok(Left::Ordinary(range))
     }
 
-    /// It moves to another cache.
     fn drop_slab(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
     }
 
-    /// Made by [`donate`], besides the one that the source returned.
     pub fn adopt(&mut self, first: PageId, records: &impl Records) {
         self.begin_slab(first, records);
     }
 }
 
-/// Places that fit between live objects are free and marked. The source then passes the slabs to a
-/// cache of the new size. `false`: nothing has changed.
+/// `false`: nothing has changed. Else the source passes the slabs to a cache of the new size.
 /// # Safety
 /// As [`SlabCache::alloc`], for all caches. `parts` are the range, in order; free pages are the
-/// caller's; `morphs` are those of all caches of the region.
+/// caller's; `morphs` serve all caches of the region.
 pub unsafe fn donate(
     wish: Wish,
     parts: &[Part],
@@ -250,7 +231,7 @@ pub unsafe fn donate(
         }
     }
     let mut places = 0;
-    // SAFETY: the caches' slabs.
+    // SAFETY: by the contract.
     let is_noted = parts
         .iter()
         .filter(|part| part.donor.is_some())
@@ -272,7 +253,6 @@ pub unsafe fn donate(
         let (record, start) = (records.of(first), base.wrapping_add(first.offset().0));
         let slab = morphs.slab(first, records);
         if slab.count() == 0 {
-            // An ordinary slab, to be cut as one.
             morphs.remove(slab.range(), records);
             continue;
         }
@@ -281,7 +261,7 @@ pub unsafe fn donate(
         let mut places = Chain::EMPTY;
         for place in slab.starts() {
             let object = start.wrapping_add(place as usize);
-            // SAFETY: no live object is there; the cache owns the slab.
+            // SAFETY: no live object is there.
             unsafe { places.push(object) };
             marks.set_on_slab(object);
         }
@@ -293,16 +273,16 @@ pub unsafe fn donate(
 fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut(u32) {
     move |bytes| {
         let fresh = start.wrapping_add(bytes as usize);
-        // SAFETY: the last live object there is given up.
+        // SAFETY: no live object is there.
         unsafe { record.put_free(start, fresh, fresh) };
         marks.set_on_slab(fresh);
         record.set_carved(record.carved() + 1);
     }
 }
 
-/// Keeps the free places on the grid, once no old object lives. Error: a link to no free place.
+/// Keeps the free places on the grid. Error: a link to no free place.
 /// # Safety
-/// The slab at `start` and its free objects are the caller's.
+/// No old object lives on the slab at `start`, whose free objects are the caller's.
 unsafe fn regrid(
     slab: &Mixed<'_, impl Records>,
     record: &SlabRecord,
@@ -317,7 +297,7 @@ unsafe fn regrid(
         }
         slab.close(bytes as u32);
         marks.wipe(at);
-        // SAFETY: a slab's free objects are linked.
+        // SAFETY: free objects are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
@@ -326,8 +306,7 @@ unsafe fn regrid(
     Ok(())
 }
 
-/// An ordinary slab's live objects, cut and not free, in entries of the slabs every `step` pages
-/// from `first`. `false`: damaged free list.
+/// Enters an ordinary slab's live objects. `false`: damaged free list.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn record_live(
@@ -364,10 +343,10 @@ unsafe fn record_live(
             return false;
         }
         free += 1;
-        // SAFETY: a slab's free objects are linked.
+        // SAFETY: free objects are linked.
         at = unsafe { chain::next(at) };
     }
-    // The rest may lie across a border.
+    // The live ones may lie across a border.
     for page in (1..old.len.0).filter(|page| (old.first.0 + page - first.0).is_multiple_of(step.0)) {
         let border = page << PAGE_SHIFT;
         let last = (border - 1) / size * size;

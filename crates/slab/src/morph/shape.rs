@@ -1,11 +1,10 @@
-//! Offsets of the state of slabs of two sizes, for readers of another process.
+//! State of slabs of two sizes, for readers of another process.
 
 use super::{Morph, Morphs, UNIT};
 use core::mem::offset_of;
 use craton_base::Table;
 
 impl Morph {
-    /// Offsets and sizes in bytes, and constants.
     pub const SHAPE: [(&'static str, usize); 12] = [
         ("morph.bytes", size_of::<Self>()),
         ("morph.starts", offset_of!(Self, starts)),
@@ -23,7 +22,6 @@ impl Morph {
 }
 
 impl Morphs {
-    /// Offsets in bytes.
     pub const SHAPE: [(&'static str, usize); 2] = [
         ("morphs.entries", offset_of!(Self, entries) + Table::<Morph>::SHAPE[0]),
         ("morphs.begun", offset_of!(Self, begun)),

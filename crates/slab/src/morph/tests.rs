@@ -35,7 +35,6 @@ impl World {
         self.morphs.slab(FIRST, &self.records)
     }
 
-    /// No place over another or a live object, and none missing.
     fn check(&self, live: &[(u32, u32)]) {
         let (slab, size) = (self.slab(), self.new.object);
         let mut taken: Vec<(u32, u32)> = live.to_vec();
@@ -117,8 +116,7 @@ fn a_slab_settles_when_all_places_off_the_grid_are_back() {
     let (old, new) = (Geometry::of(112), Geometry::of(1488));
     let w = world(&[old, old], new);
     let slab = w.slab();
-    // In front of the second object five places fit, one more than on the grid; behind it five on
-    // the grid.
+    // In front of the second object five places fit, one more than on the grid.
     [0, 8192].into_iter().for_each(|at| slab.flip_live(at, 1));
     assert_eq!(slab.cut_gaps(), 10);
     for at in [0, 8192] {
@@ -140,7 +138,7 @@ fn a_slab_settles_when_all_places_off_the_grid_are_back() {
 
 #[test]
 fn an_object_across_a_border_is_the_head_of_the_next_slab() {
-    // The third object of 6544 bytes lies from 13088 to 19632, on the third page.
+    // The third object of 6544 bytes lies from 13088 to 19632.
     let w = world(&of(&[6544]), Geometry::of(144));
     let slabs: Vec<_> = (0..4).map(|page| w.morphs.slab(PageId(FIRST.0 + page), &w.records)).collect();
     slabs[1].flip_live(13088 - 8192, 1);

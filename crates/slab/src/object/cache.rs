@@ -1,7 +1,5 @@
 //! A cache of constructed objects (Bonwick94 §3.2, §3.3).
 //!
-//! **Cost.** `free` validates the object from lines of cache, record and table, and touches no line
-//! of the object.
 //! **Unsafe.** Hands out raw memory.
 
 use super::colour::Colours;
@@ -15,9 +13,7 @@ use core::ptr::NonNull;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// The object is in the state in which it was freed.
     Constructed(*mut u8),
-    /// Arbitrary contents: the caller constructs it.
     Raw(*mut u8),
 }
 
@@ -29,14 +25,13 @@ impl Taken {
     }
 }
 
-/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
-    /// The pointer is on no slab of this cache.
+    /// On no slab of this cache.
     Foreign,
-    /// The pointer is on a slab, but in no object.
+    /// On a slab, but in no object.
     Between,
-    /// The pointer is `offset` bytes behind an object's start.
+    /// `offset` bytes behind an object's start.
     Inside { start: *mut u8, offset: usize },
     /// Freed already.
     Free,
@@ -60,10 +55,8 @@ impl core::error::Error for BadObject {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectPlace {
     pub start: *mut u8,
-    /// The pointer's, behind `start`.
     pub offset: usize,
     pub out: bool,
-    /// The slab's first object.
     pub first: *mut u8,
 }
 
@@ -77,11 +70,11 @@ pub struct ObjectSlabs {
     pub(super) detached: u32,
 }
 
-// SAFETY: owns its slabs, as a vector its elements.
+// SAFETY: it owns its slabs.
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
-    /// A cache still to be made by [`ObjectSlabs::new`]; zeros, so that statics lie in `.bss`.
+    /// Zeros, so that statics lie in `.bss`.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     pub const fn new(layout: ObjectLayout) -> Self {
@@ -103,15 +96,14 @@ impl ObjectSlabs {
         &self.layout
     }
 
-    /// Whether later slabs begin their objects at different offsets (§4.3).
+    /// Later slabs get different colours (§4.3).
     pub fn set_colouring(&mut self, on: bool) {
         self.colours.set(on);
     }
 
-    /// Allocates an object. `None`: a slab was needed, and the supplier refused.
-    ///
+    /// `None`: the supplier refused.
     /// # Safety
-    /// `supplier` is always the same, or manages the same pages.
+    /// `supplier` manages the same pages each time.
     #[inline(always)]
     pub unsafe fn alloc(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
@@ -119,7 +111,7 @@ impl ObjectSlabs {
             None => self.add_slab(supplier)?,
         };
         let before = slab.used();
-        // SAFETY: listed slabs are this cache's; this one has room.
+        // SAFETY: a slab of this cache, with room.
         let (object, constructed) = unsafe { slab.alloc(&self.layout) };
         if self.slabs.lists.is_last_of_list(before, 1) {
             self.slabs.rise(slab, before, before + 1, &InRecords);
@@ -131,7 +123,7 @@ impl ObjectSlabs {
     }
 
     /// # Safety
-    /// As [`ObjectSlabs::alloc`]; the caller gives the object up, constructed if so marked.
+    /// As [`ObjectSlabs::alloc`]; the object is given up, constructed if so marked.
     #[inline]
     pub unsafe fn free(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
@@ -140,7 +132,7 @@ impl ObjectSlabs {
             Err(wrong) => return Err(self.bad(slab, wrong, object)),
         };
         let before = slab.used();
-        // SAFETY: the table has only this cache's slabs; `i` is one of its places.
+        // SAFETY: `i` is a place of this cache's slab.
         if !unsafe { slab.free(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
@@ -175,20 +167,19 @@ impl ObjectSlabs {
             None => match unsafe { self.records.alloc(records_of(&layout), supplier) }.and_then(NonNull::new) {
                 Some(record) => record.cast::<Record>(),
                 None => {
-                    // SAFETY: they came just now.
+                    // SAFETY: `supplier` has just returned them.
                     unsafe { supplier.put(pages, layout.bytes()) };
                     return None;
                 }
             },
         };
-        // SAFETY: pages and record were just allocated for this slab.
+        // SAFETY: pages and record are the slab's.
         let slab = unsafe { Slab::begin(&layout, pages, record, self.colours.next(&layout)) };
         self.table.insert(&layout, slab);
         self.slabs.begin(slab, 0, &InRecords);
         Some(slab)
     }
 
-    /// Finds the object at an address; `None`: in no object of this cache.
     pub fn place_of(&self, at: *const u8) -> Option<ObjectPlace> {
         let slab = self.table.find(&self.layout, at as usize)?;
         let i = match slab.place_of(&self.layout, at as usize) {
@@ -196,15 +187,14 @@ impl ObjectSlabs {
             Err(Wrong::Between) => return None,
         };
         let start = slab.object(&self.layout, i);
-        // SAFETY: `i` is one of the slab's places.
+        // SAFETY: `i` is a place of the slab.
         let out = unsafe { slab.is_out(i) };
         Some(ObjectPlace { start, offset: at as usize - start as usize, out, first: slab.object(&self.layout, 0) })
     }
 
-    /// Slab by slab.
     pub fn for_each_out(&self, mut f: impl FnMut(*mut u8)) {
         for slab in self.table.iter() {
-            // SAFETY: the table has only this cache's slabs; the borrow keeps `f` from changing it.
+            // SAFETY: this cache's slab; the borrow keeps `f` from changing it.
             unsafe { slab.for_each(&self.layout, true, &mut f) };
         }
     }
@@ -217,29 +207,25 @@ impl ObjectSlabs {
         self.slabs.stats.objects_out
     }
 
-    /// Room for objects.
     pub fn total(&self) -> u64 {
         u64::from(self.slabs.stats.slabs) * u64::from(self.layout.capacity)
     }
 
-    /// Returns the number of slabs without live objects.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Counts the slabs with some live objects, but not all; a step for each.
+    /// Walks the slabs with room.
     pub fn partial(&self) -> u32 {
         self.slabs.partial(&InRecords)
     }
 
-    /// Returns the bytes from the supplier: slabs, separate records, the table.
     pub fn bytes(&self) -> usize {
         let slabs = self.slabs.stats.slabs + self.detached;
         slabs as usize * self.layout.bytes() + self.records.bytes() + self.table.bytes()
     }
 }
 
-/// Of separate records, with one or two words of bits, on pages of 1, 2, 4 and 8 KiB.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;

@@ -22,7 +22,7 @@ impl ObjectSlabs {
 
     fn check_slab(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
-        // SAFETY: listed slabs are this cache's.
+        // SAFETY: this cache's slab.
         if !unsafe { slab.is_sound(layout) } {
             return Err("O1");
         }

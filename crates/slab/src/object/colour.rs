@@ -1,15 +1,12 @@
-//! Colours (Bonwick94 §4.3): the offset, in bytes, of a slab's first object.
+//! Colours (Bonwick94 §4.3): the offset of a slab's first object.
 //!
-//! Each slab begins a step further into its tail, so that equal members of objects fall into
-//! different cache lines. A step is the alignment where no object then lies across one line more:
-//! objects of whole lines step by lines, others by the largest power of two common to their
-//! distances.
+//! A step is at least the alignment, and the largest power of two common to objects' distances, up
+//! to a line: then no object lies across one line more.
 
 use super::layout::ObjectLayout;
 
 const LINE: usize = 64;
 
-/// `stride`: a multiple of `align`.
 pub(super) const fn step(align: usize, stride: usize) -> usize {
     let common = 1 << stride.trailing_zeros();
     let most = if common < LINE { common } else { LINE };
@@ -20,7 +17,7 @@ pub(super) const fn count(slack: usize, step: usize) -> u32 {
     (slack / step) as u32 + 1
 }
 
-/// Zeros: the first.
+/// Zeros: the first colour is next.
 #[derive(Debug)]
 pub(super) struct Colours {
     next: u32,
@@ -30,12 +27,10 @@ pub(super) struct Colours {
 impl Colours {
     pub(super) const FIRST: Self = Self { next: 0, is_off: false };
 
-    /// Off: all further slabs have the first.
     pub(super) fn set(&mut self, on: bool) {
         self.is_off = !on;
     }
 
-    /// Bytes, of the next slab's first object.
     pub(super) fn next(&mut self, layout: &ObjectLayout) -> usize {
         if self.is_off {
             return 0;

@@ -1,11 +1,7 @@
-//! The depot of a cache's magazines: full and empty ones, exchanged by the per-CPU layer.
+//! The depot of full and empty magazines (Bonwick & Adams 2001 §3).
 //!
-//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended. Reclaim
-//! frees the last interval's least number of full and of empty magazines. Where we differ: a CPU
-//! may hold a row instead, and moves rounds by [`Depot::store`] and [`Depot::fetch`]. Magazines of
-//! several sizes coexist; old sizes are freed as they become empty.
-//! **Threads.** Under the caller's lock; the caller reports contention. **Failure.** Without memory
-//! for a magazine rounds go to the slabs.
+//! Magazines grow while the depot's lock is contended, so those of several sizes coexist. A CPU may
+//! hold a row instead, and moves rounds by [`Depot::store`] and [`Depot::fetch`].
 //! **Unsafe.** Builds magazines in the supplier's memory.
 
 use super::magazine::{LAYOUTS, Magazine, SIZES, Stack, rounds_of};
@@ -13,7 +9,7 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use crate::check::Broken;
 
-/// In an interval; then magazines grow (Bonwick & Adams: 3).
+/// Magazines grow then.
 const CONTENDED: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,10 +17,8 @@ pub struct DepotStats {
     pub rounds: usize,
     pub full: u32,
     pub empty: u32,
-    /// Objects in full magazines.
     pub objects: u64,
     pub contended: u64,
-    /// Bytes of the magazines' pages.
     pub bytes: usize,
 }
 
@@ -39,17 +33,15 @@ pub struct Depot {
     pub(super) objects: u64,
     store: [Trusted; SIZES],
     interval_ns: u64,
-    /// Plus 1; 0: none yet.
+    /// Plus 1; 0: not yet.
     began_ns: u64,
 }
 
-// SAFETY: owns its magazines.
+// SAFETY: it owns its magazines.
 unsafe impl Send for Depot {}
 
 impl Depot {
-    /// The interval of the working set: 15 s.
     pub const INTERVAL_NS: u64 = 15_000_000_000;
-    /// Rounds of the largest magazine.
     pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
     pub const UNSET: Self = Self {
         full: Stack::EMPTY,
@@ -64,7 +56,6 @@ impl Depot {
         began_ns: 0,
     };
 
-    /// The larger objects are, the smaller magazines.
     pub const fn new(object_bytes: usize) -> Self {
         let (size, most) = match object_bytes {
             0..=256 => (1, 4),
@@ -76,13 +67,11 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the interval. With 0 all is idle at each [`Depot::tick`]; with `u64::MAX` nothing ever
-    /// is.
+    /// 0: all is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
 
-    /// Returns the rounds of magazines handed out now.
     pub fn rounds(&self) -> usize {
         rounds_of(self.size.into())
     }
@@ -91,7 +80,7 @@ impl Depot {
         self.objects
     }
 
-    /// Returns a full magazine. The caller returns an empty one by [`Depot::put_empty`].
+    /// Return an empty one by [`Depot::put_empty`].
     pub fn get_full(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop()?;
         self.objects -= magazine.len() as u64;
@@ -104,10 +93,9 @@ impl Depot {
         self.full.push(magazine);
     }
 
-    /// Returns an empty magazine of the present size. `None`: the supplier refused.
-    ///
+    /// `None`: the supplier refused.
     /// # Safety
-    /// `supplier` is always the same, or manages the same pages.
+    /// `supplier` manages the same pages each time.
     pub unsafe fn get_empty(&mut self, supplier: &mut impl PageSupplier) -> Option<Magazine> {
         if let Some(magazine) = self.empty.pop() {
             return Some(magazine);
@@ -115,12 +103,12 @@ impl Depot {
         let size = usize::from(self.size);
         // SAFETY: magazines of one size have one layout.
         let at = unsafe { self.store[size].alloc(&LAYOUTS[size], supplier) }?;
-        // SAFETY: just allocated, with a magazine's layout.
+        // SAFETY: it has a magazine's layout.
         unsafe { Magazine::begin(at, self.size) }
     }
 
     /// # Safety
-    /// As [`Depot::get_empty`]; the magazine came from this depot.
+    /// As [`Depot::get_empty`]; the magazine is this depot's.
     pub unsafe fn put_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
         debug_assert!(magazine.is_empty());
         if magazine.capacity() == self.rounds() {
@@ -134,14 +122,14 @@ impl Depot {
     /// # Safety
     /// As [`Depot::put_empty`].
     unsafe fn discard(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
-        // SAFETY: the caller passes ownership; the layout is the size's.
+        // SAFETY: by the contract.
         unsafe {
             let size = magazine.size();
             self.store[size].free(&LAYOUTS[size], magazine.address(), supplier);
         }
     }
 
-    /// Returns how many, from the first on: not all if the supplier refused.
+    /// Returns how many the supplier made room for.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -157,7 +145,7 @@ impl Depot {
         stored
     }
 
-    /// The rounds stored last, in their order; returns how many.
+    /// The rounds stored last, in order; returns how many.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -184,7 +172,7 @@ impl Depot {
         self.contended += 1;
     }
 
-    /// True at an interval's end, when magazines grow if the lock was contended.
+    /// True at an interval's end.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {
@@ -210,7 +198,7 @@ impl Depot {
         true
     }
 
-    /// Returns an idle magazine to drain into the slabs; call [`Depot::drop_empty`] then.
+    /// Drain it, then call [`Depot::drop_empty`].
     pub fn get_idle(&mut self) -> Option<Magazine> {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }

@@ -1,34 +1,26 @@
 //! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! Slabs of small objects are one page with the record at the end. Those of large objects have as
-//! many pages as keep the waste low; their record lies apart unless the tail holds it at no
-//! object's cost. Shorter pages leave less unused: a small cache has one unfinished slab.
+//! A large object's record lies apart unless the tail has room. Short pages suit small caches,
+//! which have one unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;
 
-/// Without its bits.
 pub(super) const RECORD_BYTES: usize = 40;
 const WORD: usize = 8;
-/// Of a page: up to here objects are small, their slab one page.
+/// Up to this part of a page objects are small.
 const SMALL_PART: usize = 16;
-/// Good waste, of a slab.
 const GOOD_PART: usize = 16;
-/// Objects at which slabs stop growing: they waste less than 1/8.
+/// Slabs of as many objects waste less than 1/8.
 const ENOUGH: usize = 16;
-/// Of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
+/// Of 1 / stride: exact for offsets below 2^22 and strides up to 2^20.
 const POINT: u32 = 43;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadLayout {
-    /// An object would have 0 bytes.
     Zero,
-    /// An object would have more than [`ObjectLayout::MAX_OBJECT`] bytes.
     TooLarge { size: usize },
-    /// The alignment is not a power of two, or above [`ObjectLayout::MAX_ALIGN`].
     Alignment { align: usize },
-    /// The page is not a power of two from [`ObjectLayout::MIN_PAGE`] to
-    /// [`ObjectLayout::MAX_PAGE`].
     Page { bytes: usize },
 }
 
@@ -61,16 +53,13 @@ pub struct ObjectLayout {
     pub(super) size: u32,
     pub(super) stride: u32,
     pub(super) capacity: u32,
-    /// Of bits in the record, for each state.
     pub(super) words: u32,
-    /// Bytes from the slab's start; 0: it lies apart.
+    /// 0: the record lies apart.
     pub(super) record_at: u32,
     pub(super) colour_step: u32,
     pub(super) colours: u32,
     pub(super) align: u32,
-    /// Free objects keep their state.
     pub(super) constructed: bool,
-    /// log2 of the slab's size, rounded up.
     pub(super) grain_shift: u32,
     pub(super) page_bytes: u32,
     pub(super) slab_bytes: usize,
@@ -84,16 +73,11 @@ const fn align_up(n: usize, align: usize) -> usize {
 }
 
 impl ObjectLayout {
-    /// The largest object: 1 MiB.
     pub const MAX_OBJECT: usize = 1 << 20;
-    /// The largest alignment: 1 MiB.
     pub const MAX_ALIGN: usize = 1 << 20;
-    /// The smallest page: 1 KiB.
     pub const MIN_PAGE: usize = 1 << 10;
-    /// The largest page, and the usual one: 8 KiB.
     pub const MAX_PAGE: usize = PAGE_SIZE;
 
-    /// A layout still to be made; all zeros.
     pub const UNSET: Self = Self {
         size: 0,
         stride: 0,
@@ -111,14 +95,12 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// Lays out objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) on pages of 8 KiB.
-    /// `align` is 0 (for 8), or a power of two up to [`ObjectLayout::MAX_ALIGN`]. `constructed`
-    /// objects stay so while free.
+    /// `align`: 0 (for 8) or a power of two. `constructed` objects stay so while free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// Lays out objects on pages of `page` bytes: the supplier's, or a multiple.
+    /// `page`: the supplier's, or a multiple.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
@@ -144,7 +126,6 @@ impl ObjectLayout {
         loop {
             let (inside, apart) = (of.in_slab(pages, page), of.apart(pages, page));
             let here = if inside.capacity == apart.capacity { inside } else { apart };
-            // Compares wasted shares by cross-multiplication.
             if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
                 best = here;
             }
@@ -214,7 +195,6 @@ impl ObjectLayout {
         self.record_at == 0
     }
 
-    /// Places of a slab's first object.
     pub const fn colours(&self) -> u32 {
         self.colours
     }
@@ -227,7 +207,6 @@ impl ObjectLayout {
         self.slab_bytes
     }
 
-    /// Returns the bytes of a slab in no object: the tail, and a record there.
     pub const fn waste(&self) -> usize {
         self.slab_bytes - self.extent
     }
@@ -236,7 +215,6 @@ impl ObjectLayout {
         if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
-    /// That holds the byte at `offset`, below the extent, from the first object's start.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize

@@ -1,4 +1,4 @@
-//! Magazines: rows of objects that a CPU uses without a lock (Bonwick & Adams 2001 §3).
+//! Magazines (Bonwick & Adams 2001 §3).
 //!
 //! **Unsafe.** Raw memory of the supplier's.
 
@@ -7,7 +7,6 @@ use crate::working_set::WorkingSet;
 use core::ptr::NonNull;
 
 const HEAD: usize = 16;
-/// log2 of the smallest's bytes, 6 rounds.
 const FIRST_SHIFT: usize = 6;
 /// 6, 14, 30, 62 and 126 rounds: with the head powers of two of bytes.
 pub(super) const SIZES: usize = 5;
@@ -43,7 +42,7 @@ const _: () = assert!(size_of::<Head>() == HEAD);
 #[repr(transparent)]
 pub struct Magazine(NonNull<Head>);
 
-// SAFETY: owned as a box is.
+// SAFETY: it owns its memory.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
@@ -93,7 +92,7 @@ impl Magazine {
         unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
     }
 
-    /// Pushes an object; `false`: no room.
+    /// `false`: no room.
     #[inline]
     pub fn push(&mut self, object: *mut u8) -> bool {
         let len = self.len();
@@ -113,7 +112,6 @@ impl Magazine {
         Some(object)
     }
 
-    /// An empty magazine; the rounds fit.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
         // SAFETY: there is room.
@@ -126,7 +124,6 @@ impl Magazine {
     }
 }
 
-/// All full, or all empty.
 #[derive(Debug)]
 pub(super) struct Stack {
     first: Option<NonNull<Head>>,
@@ -156,7 +153,6 @@ impl Stack {
         self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// Magazines and rounds, if they match the counts and all are full or empty.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
         let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {

@@ -7,39 +7,36 @@ use super::layout::ObjectLayout;
 use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
-/// The number of live objects, which prevent a cache's destruction.
+/// Live objects, which prevent a cache's destruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillOut(pub u64);
 
-/// Complete, on its way back: see [`ObjectSlabs::detach`].
 #[derive(Debug)]
 #[must_use = "its memory is lost unless it is given to `ObjectSlabs::release`"]
 pub struct Detached(Slab, ObjectLayout);
 
-// SAFETY: owned as a box is.
+// SAFETY: it owns its slab.
 unsafe impl Send for Detached {}
 
 impl Detached {
     /// # Safety
-    /// Once, so that no object is destroyed twice.
+    /// Call it once, so that no object is destroyed twice.
     pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
-        // SAFETY: `detach` left only `self` to refer to it.
+        // SAFETY: only `self` refers to the slab.
         unsafe { self.0.for_each(&self.1, false, destroy) }
     }
 }
 
 impl ObjectSlabs {
-    /// Complete slabs unused throughout become idle.
     pub fn turn(&mut self) {
         self.slabs.kept.turn();
     }
 
-    /// Complete slabs unused throughout the last interval and since.
     pub fn idle(&self) -> u32 {
         self.slabs.kept.idle()
     }
 
-    /// A complete slab, to be destroyed without the lock; then [`ObjectSlabs::release`] it.
+    /// Destroy its objects without the lock; then [`ObjectSlabs::release`] it.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -48,14 +45,13 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Frees a detached slab, and other unneeded memory; returns the bytes.
-    ///
+    /// Returns bytes, also of other unneeded memory.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
         let (before, first) = (self.bytes(), slab.address());
-        // SAFETY: detached: no object or list refers to its pages and record.
+        // SAFETY: no object or list refers to pages and record.
         unsafe {
             if layout.is_apart() {
                 self.records.free(records_of(&layout), slab.0.as_ptr().cast(), supplier);
@@ -67,7 +63,7 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Complete slabs beyond `keep`; `destroy` gets constructed objects. Returns bytes.
+    /// Leaves `keep` complete slabs; returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; `destroy` does not use the cache.
     pub unsafe fn reap(
@@ -88,8 +84,7 @@ impl ObjectSlabs {
         went
     }
 
-    /// Resets all but detached slabs; `destroy` gets constructed objects. Refuses, unchanged, while
-    /// objects are out ([`ObjectSlabs::for_each_out`]).
+    /// Frees all but detached slabs. Refuses, unchanged, while objects are out.
     /// # Safety
     /// As [`ObjectSlabs::reap`].
     pub unsafe fn destroy(

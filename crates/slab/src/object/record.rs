@@ -1,20 +1,17 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, with bits beside the objects instead of links: a free object keeps
-//! its whole state, a double free is detected, live objects can be listed, and a write after free
-//! damages no metadata. A second bit records the constructed state.
+//! Bonwick94 §3.2.1 has links instead: bits keep a free object's whole state, detect double frees
+//! and list live objects, and no write after free damages them.
 //! ```text
 //! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · hint (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
 //! ```
-//! No word of bits before `hint` has a free object.
 //! **Unsafe.** Follows pointers to records.
 
 use super::layout::{ObjectLayout, RECORD_BYTES};
 use crate::lists::Links;
 use core::ptr::NonNull;
 
-/// Bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     pub(super) slab: *mut u8,
@@ -28,7 +25,7 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// By its record; the owner, a locked cache, may use record and free objects.
+/// A locked cache may use record and free objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
@@ -66,7 +63,6 @@ pub(super) enum Wrong {
 }
 
 impl Slab {
-    /// Objects begin `colour` bytes behind `slab`.
     /// # Safety
     /// The bytes of slab and record are the caller's while it is used.
     pub(super) unsafe fn begin(layout: &ObjectLayout, slab: *mut u8, record: NonNull<Record>, colour: usize) -> Self {
@@ -76,7 +72,7 @@ impl Slab {
             let this = Self(record);
             let (words, all) = (layout.words as usize, layout.capacity as usize);
             for word in 0..words {
-                // Bits past the last object count as out: no search finds them.
+                // No search finds bits past the last object.
                 let here = (all - word * 64).min(64);
                 this.out(word).write(if here == 64 { 0 } else { !0 << here });
                 if layout.constructed {
@@ -90,7 +86,7 @@ impl Slab {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "a slab stands for its record; references do not outlive an expression")]
     fn record(&self) -> &mut Record {
-        // SAFETY: one thread at a time owns the slab, and its record.
+        // SAFETY: one thread at a time owns the slab.
         unsafe { &mut *self.0.as_ptr() }
     }
 
@@ -131,7 +127,6 @@ impl Slab {
         unsafe { (*self.out(i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// The free object `i` is constructed.
     /// # Safety
     /// As [`Slab::is_out`].
     #[inline]
@@ -145,7 +140,6 @@ impl Slab {
         self.record().start.wrapping_add(i * layout.stride as usize)
     }
 
-    /// That begins at this address of the slab.
     #[inline]
     pub(super) fn place_of(self, layout: &ObjectLayout, address: usize) -> Result<usize, Wrong> {
         let offset = address.wrapping_sub(self.record().start as usize);
@@ -156,13 +150,13 @@ impl Slab {
         if i * layout.stride as usize == offset { Ok(i) } else { Err(Wrong::Inside(i)) }
     }
 
-    /// The first free object, which exists; whether it is constructed.
+    /// An object must be free. Also returns whether it is constructed.
     /// # Safety
     /// The slab and its record are the caller's, of this layout.
     #[inline(always)]
     pub(super) unsafe fn alloc(self, layout: &ObjectLayout) -> (*mut u8, bool) {
         let mut at = self.record().hint as usize;
-        // SAFETY: an object is free: a word has a clear bit, none before the hint.
+        // SAFETY: some word, none before the hint, has a clear bit.
         unsafe {
             while *self.out(at) == !0 {
                 at += 1;
@@ -177,9 +171,9 @@ impl Slab {
         }
     }
 
-    /// `false`, no change: not out.
+    /// `false`: was not out.
     /// # Safety
-    /// As [`Slab::alloc`]; `i` is below the capacity, and the object, if out, is given up.
+    /// As [`Slab::alloc`]; `i` is below the capacity; a live object is given up.
     #[inline(always)]
     pub(super) unsafe fn free(self, layout: &ObjectLayout, i: usize, constructed: bool) -> bool {
         let (word, bit) = (self.out(i / 64), 1 << (i % 64));
@@ -200,12 +194,12 @@ impl Slab {
         true
     }
 
-    /// That is out, or that is free and constructed.
+    /// Visits objects out, or free and constructed.
     /// # Safety
     /// As [`Slab::alloc`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
         for i in 0..layout.capacity as usize {
-            // SAFETY: `i` is a place.
+            // SAFETY: `i` is below the capacity.
             let is_one = unsafe {
                 let is_out = self.is_out(i);
                 if out { is_out } else { !is_out && self.is_built(layout, i) }
@@ -233,7 +227,6 @@ impl Slab {
     }
 }
 
-/// At a slab's end; `None`: it lies apart.
 pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonNull<Record>> {
     match layout.record_at {
         0 => None,

@@ -1,4 +1,4 @@
-//! Offsets in the slabs of an object cache, for readers of another process.
+//! Offsets in an object cache, for readers of another process.
 
 use super::cache::ObjectSlabs;
 use super::depot::Depot;
@@ -8,7 +8,7 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 
 impl ObjectSlabs {
-    /// Offsets in bytes. The table has records' addresses, except for the lowest bit.
+    /// The table has records' addresses, except for the lowest bit.
     pub const SHAPE: [(&'static str, usize); 15] = [
         ("objects.size", offset_of!(Self, layout.size)),
         ("objects.stride", offset_of!(Self, layout.stride)),
@@ -30,6 +30,5 @@ impl ObjectSlabs {
 }
 
 impl Depot {
-    /// The offset of the count of free objects, in bytes.
     pub const OBJECTS: usize = offset_of!(Self, objects);
 }

@@ -1,16 +1,15 @@
-//! Page suppliers of a cache's slabs; one allocator manages several kinds (Bonwick94 §7.1).
+//! Suppliers of a cache's pages (Bonwick94 §7.1).
 //!
 //! **Unsafe.** Suppliers promise memory; adapters turn places into addresses.
 
 use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
 
 /// # Safety
-/// [`PageSupplier::get`] returns readable, writable memory at a multiple of `align`, exclusive
-/// until [`PageSupplier::put`].
+/// The memory of [`PageSupplier::get`] is readable, writable, and exclusive until
+/// [`PageSupplier::put`].
 pub unsafe trait PageSupplier {
-    /// Contiguous pages with any contents: a multiple of the layout's page (8 KiB for magazines),
-    /// at a multiple of `align`, a power of two of such pages. `None`: refused, unchanged, also if
-    /// the supplier's pages are longer.
+    /// Returns contiguous pages, a multiple of the layout's page (8 KiB for magazines), at a
+    /// multiple of `align`, a power of two. `None`: unchanged.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
     /// # Safety
@@ -18,7 +17,7 @@ pub unsafe trait PageSupplier {
     unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
-/// Supplies pages of 8 KiB from a page heap.
+/// From a page heap.
 #[derive(Debug)]
 pub struct SpanPages<'a, S> {
     source: &'a mut S,
@@ -28,14 +27,14 @@ pub struct SpanPages<'a, S> {
 
 impl<'a, S: SpanSource> SpanPages<'a, S> {
     /// # Safety
-    /// `base` is the address of the source's page 0, a multiple of the largest `align` requested;
-    /// its spans are readable and writable there.
+    /// `base` is the address of page 0, a multiple of the largest `align` requested; spans are
+    /// readable and writable there.
     pub unsafe fn new(source: &'a mut S, base: *mut u8, density: Density) -> Self {
         Self { source, base, density }
     }
 }
 
-// SAFETY: by `new`'s contract, spans are memory, aligned as their numbers.
+// SAFETY: by `new`'s contract; spans are aligned as their numbers.
 unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (whole(bytes)?, whole(align)?);
@@ -54,7 +53,7 @@ fn whole(bytes: usize) -> Option<Pages> {
     if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
 }
 
-/// Supplies pages of 4 KiB from frames.
+/// Pages of 4 KiB from frames.
 #[derive(Debug)]
 pub struct FramePages<'a, F> {
     source: &'a F,
@@ -65,14 +64,13 @@ const FRAME_SHIFT: u32 = 12;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
     /// # Safety
-    /// `base` is the address of the source's frame 0, a multiple of the largest `align` requested;
-    /// its frames, of 4 KiB, are readable and writable there.
+    /// As [`SpanPages::new`], for frames of 4 KiB.
     pub unsafe fn new(source: &'a F, base: *mut u8) -> Self {
         Self { source, base }
     }
 }
 
-// SAFETY: by `new`'s contract, frames are memory; blocks of 2^k are aligned to their size.
+// SAFETY: by `new`'s contract; blocks of 2^k are aligned to their size.
 unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         if !bytes.is_multiple_of(1 << FRAME_SHIFT) {
@@ -80,7 +78,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
         }
         let (frames, block) = (bytes >> FRAME_SHIFT, bytes.max(align).next_power_of_two() >> FRAME_SHIFT);
         let first = self.source.get(block.trailing_zeros(), Density::Dense).ok()?;
-        // Sources serve powers of two. The excess is freed in such blocks, smallest first.
+        // The excess of a power of two is freed in such blocks, smallest first.
         let (mut at, end) = (first + frames, first + block);
         while at < end {
             let part = 1 << (at - first).trailing_zeros();
@@ -98,8 +96,7 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Supplies pages of a fixed buffer. The caller's bits mark the used ones, so that no page is
-/// touched.
+/// A fixed buffer, whose used pages the caller's bits mark.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
@@ -110,12 +107,11 @@ pub struct BufferPages<'a> {
     least: usize,
 }
 
-// SAFETY: by `new`'s contract only its owner uses the buffer.
+// SAFETY: only its owner uses the buffer.
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// Divides the buffer into whole pages, as far as `map`, which is cleared, has bits.
-    ///
+    /// Uses whole pages, as far as `map`, which is cleared, has bits.
     /// # Safety
     /// The buffer is readable, writable and the supplier's while it or a page of it lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
@@ -123,7 +119,6 @@ impl<'a> BufferPages<'a> {
         unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }
     }
 
-    /// Pages of `page` bytes.
     /// # Panics
     /// If `page` is no power of two.
     /// # Safety
@@ -157,7 +152,7 @@ impl<'a> BufferPages<'a> {
     }
 }
 
-// SAFETY: pages with clear bits are free, and in the buffer.
+// SAFETY: pages with clear bits are free.
 unsafe impl PageSupplier for BufferPages<'_> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (want, align) = (bytes >> self.shift, (align >> self.shift).max(1));
@@ -167,7 +162,6 @@ unsafe impl PageSupplier for BufferPages<'_> {
         let before = (self.first as usize) >> self.shift;
         let mut at = self.least;
         loop {
-            // The next aligned address, not offset.
             at += (before + at).wrapping_neg() % align;
             if at + want > self.pages {
                 return None;

@@ -1,11 +1,9 @@
-//! Finds the slab of an address.
+//! Finds the slab of an address, and rejects foreign pointers without reading there (Bonwick94
+//! §3.2.3: a hash table from buffers).
 //!
-//! **From.** Bonwick94 §3.2.3: "a self-scaling hash table" from buffers. Ours is from slabs, for
-//! all caches, and rejects a foreign pointer for sure without reading there.
-//! **State.** Grains of 2^k bytes, at least a slab each, so a slab lies on one or two. An entry is
-//! the record's address; the lowest bit marks the second grain. Linear probing; removal closes the
-//! gap. The first 32 places are inline.
-//! **Unsafe.** Follows entries to records; stores entries in pages of the supplier.
+//! A slab lies on one or two grains of 2^k bytes. An entry is the record's address; the lowest bit
+//! marks the second grain. The first 32 places are inline.
+//! **Unsafe.** Follows entries to records; stores entries in the supplier's pages.
 
 use super::layout::ObjectLayout;
 use super::record::{Record, Slab};
@@ -16,7 +14,6 @@ const OWN_BITS: u32 = 5;
 pub(super) const OWN: usize = 1 << OWN_BITS;
 /// 2^64 / the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Marks an entry of the second grain.
 const SECOND: usize = 1;
 
 #[derive(Debug)]
@@ -74,7 +71,6 @@ impl SlabTable {
         if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
     }
 
-    /// Behind a place with another slab.
     #[cold]
     fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
         loop {
@@ -86,14 +82,13 @@ impl SlabTable {
         }
     }
 
-    /// First and, if another, last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
         let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
         (a, (a != b).then_some(b))
     }
 
-    /// For a slab. `false`: refused, unchanged.
+    /// `false`: refused, unchanged.
     pub(super) fn reserve(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> bool {
         let (places, count) = (1 << self.bits(), self.count as usize + 2);
         let more = if self.far.is_null() { first_more(layout) } else { self.more_bits + 1 };
@@ -101,7 +96,6 @@ impl SlabTable {
         count * 4 <= places * 3 || self.resize(layout, more, supplier) || count * 8 <= places * 7
     }
 
-    /// If mostly empty; frees all pages of an empty one.
     pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
         if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
             return;
@@ -114,13 +108,12 @@ impl SlabTable {
         }
     }
 
-    /// `more_bits` 0: inline.
     fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
         let mut new = Self { more_bits, ..Self::EMPTY };
         if more_bits > 0 {
             let Some(far) = supplier.get(bytes_of(more_bits), layout.page_bytes()) else { return false };
             new.far = far.cast();
-            // SAFETY: the table's pages hold all places.
+            // SAFETY: the pages hold all places.
             unsafe { new.far.write_bytes(0, OWN << more_bits) };
         }
         let old = core::mem::replace(self, new);
@@ -130,7 +123,7 @@ impl SlabTable {
             }
         }
         if !old.far.is_null() {
-            // SAFETY: the supplier's, and all has moved.
+            // SAFETY: all entries have moved.
             unsafe { supplier.put(old.far.cast(), old.bytes()) };
         }
         true
@@ -170,7 +163,7 @@ impl SlabTable {
             debug_assert_ne!(self.entry(hole), 0, "the slab is in the table");
             hole = (hole + 1) & self.mask();
         }
-        // Entries behind the hole that belong at or before it move up.
+        // Entries that belong at or before the hole move up.
         let mut place = hole;
         loop {
             place = (place + 1) & self.mask();
@@ -206,7 +199,6 @@ fn bytes_of(more_bits: u32) -> usize {
     (OWN << more_bits) * size_of::<usize>()
 }
 
-/// Of the first table in pages, of one page.
 fn first_more(layout: &ObjectLayout) -> u32 {
     (layout.page_bytes() / size_of::<usize>()).ilog2() - OWN_BITS
 }

@@ -22,7 +22,7 @@ fn what_comes_back_constructed_is_handed_out_constructed() {
         with_pages(300, |pages| {
             let layout = ObjectLayout::of(size, 0, true).unwrap();
             let mut slabs = ObjectSlabs::new(layout);
-            // SAFETY: the supplier is the same.
+            // SAFETY: the same supplier.
             unsafe {
                 let object = match slabs.alloc(pages) {
                     Some(Taken::Raw(object)) => object,
@@ -52,7 +52,7 @@ fn what_is_unset_is_all_zeros_and_refuses() {
     assert_eq!(std::format!("{slabs:?}{depot:?}"), std::format!("{:?}{:?}", ObjectSlabs::UNSET, Depot::UNSET));
     with_pages(4, |pages| {
         let mut slabs = ObjectSlabs::UNSET;
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             assert_eq!((slabs.is_unset(), slabs.alloc(pages)), (true, None));
             assert_eq!(slabs.free(8192 as *mut u8, false), Err(BadObject::Foreign));
@@ -66,10 +66,10 @@ fn pointers_into_the_record_the_tail_and_before_the_first_object_are_of_no_objec
     with_pages(10, |pages| {
         let layout = ObjectLayout::of(500, 0, false).unwrap();
         let mut slabs = ObjectSlabs::new(layout);
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             let all: Vec<_> = (0..layout.capacity() * 2).map(|_| slabs.alloc(pages).unwrap().object()).collect();
-            // The second slab begins at the second colour.
+            // The second slab has the second colour.
             let second = all[layout.capacity()];
             assert_eq!(second as usize % PAGE_SIZE, layout.colour_step() as usize);
             for at in [second.sub(1), second.sub(64), second.add(layout.capacity() * layout.stride()), all[0].add(8191)]
@@ -92,7 +92,7 @@ fn pointers_into_the_record_the_tail_and_before_the_first_object_are_of_no_objec
 fn complete_slabs_that_nobody_needed_for_an_interval_are_idle() {
     with_pages(10, |pages| {
         let mut slabs = ObjectSlabs::new(ObjectLayout::of(8192, 0, false).unwrap());
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             let mut swing = |n: usize, slabs: &mut ObjectSlabs| {
                 let out: Vec<_> = (0..n).map(|_| slabs.alloc(pages).unwrap().object()).collect();
@@ -118,7 +118,7 @@ fn complete_slabs_that_nobody_needed_for_an_interval_are_idle() {
 fn a_detached_slab_can_be_destroyed_while_the_cache_goes_on() {
     with_pages(10, |pages| {
         let mut slabs = ObjectSlabs::new(ObjectLayout::of(2048, 0, true).unwrap());
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             let out: Vec<_> = (0..8).map(|_| slabs.alloc(pages).unwrap().object()).collect();
             out.iter().for_each(|o| slabs.free(*o, true).unwrap());

@@ -1,5 +1,4 @@
-//! Slabs of one page for a cache's records and magazines: only the cache frees them, so no table is
-//! needed. A complete slab is freed at once.
+//! Slabs of one page for records and magazines. Only the cache frees them, so no table is needed.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -8,7 +7,6 @@ use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
 use crate::lists::List;
 
-/// Of one small layout, an argument each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
     partial: List<Slab>,
@@ -35,14 +33,14 @@ impl Trusted {
             Some(slab) => slab,
             None => {
                 let page = supplier.get(layout.bytes(), layout.slab_align())?;
-                // SAFETY: the page was just allocated, with room for the record.
+                // SAFETY: the page has room for the record.
                 let slab = unsafe { Slab::begin(layout, page, record_inside(layout, page)?, 0) };
                 self.partial.push(slab, &InRecords);
                 self.bytes += layout.bytes();
                 slab
             }
         };
-        // SAFETY: listed slabs are this store's, with room.
+        // SAFETY: this store's slab, with room.
         let (object, _) = unsafe { slab.alloc(layout) };
         if u32::from(slab.used()) == layout.capacity {
             self.partial.unlink(slab, &InRecords);
@@ -58,7 +56,7 @@ impl Trusted {
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
         let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
-        // SAFETY: a live object of this store, so the slab is the store's.
+        // SAFETY: a live object of this store.
         let given = place.is_ok_and(|i| unsafe { slab.free(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;
@@ -68,7 +66,7 @@ impl Trusted {
         if slab.used() == 0 {
             self.partial.unlink(slab, &InRecords);
             self.bytes -= layout.bytes();
-            // SAFETY: the supplier's page; nothing on it is used.
+            // SAFETY: nothing on the page is used.
             unsafe { supplier.put(page, layout.bytes()) };
         }
     }

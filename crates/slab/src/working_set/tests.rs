@@ -51,7 +51,7 @@ fn keep(set: &mut WorkingSet) -> bool {
     wants
 }
 
-/// `n` come, and are requested again; returns how many had to come from elsewhere.
+/// Returns how many had to come from elsewhere.
 fn swing(set: &mut WorkingSet, n: usize) -> usize {
     let kept = (0..n).filter(|_| keep(set)).count();
     (0..kept).for_each(|_| set.remove());

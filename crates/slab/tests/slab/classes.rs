@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Up to `want`; each must be new, aligned, and in the region. Returns how many.
+    /// Returns how many there are.
     pub fn alloc(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source are this cache's.
         let mut chain =
@@ -43,7 +43,7 @@ impl World {
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
-            // SAFETY: live, of this size; a cache that kept anything inside would break.
+            // SAFETY: live, of this size.
             unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
             self.out.push(object as usize);
             got += 1;
@@ -57,26 +57,25 @@ impl World {
         let places: BTreeSet<usize> = places.filter(|i| *i < self.out.len()).collect();
         let mut chain = Chain::EMPTY;
         for i in places.into_iter().rev() {
-            // SAFETY: out, and given back once.
+            // SAFETY: given up.
             unsafe { chain.push(self.out.remove(i) as *mut u8) };
         }
-        // SAFETY: as in `take`; this cache's objects.
+        // SAFETY: as in `alloc`; this cache's objects.
         unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
         self.check();
     }
 
-    /// `objects` behind the last live one; whether that was refused.
+    /// Whether freeing a place `objects` behind the last live one was refused.
     pub fn free_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
-        // SAFETY: on the slab, and no object.
+        // SAFETY: the place lies on the slab.
         unsafe {
             chain.push(place as *mut u8);
             self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(place as *mut u8)
         }
     }
 
-    /// Itself behind it; whether that was refused.
     pub fn free_first_twice(&mut self) -> bool {
         let object = self.out[0] as *mut u8;
         let mut chain = Chain::EMPTY;
@@ -88,14 +87,13 @@ impl World {
         }
     }
 
-    /// S1 to S5; no two objects overlap.
     pub fn check(&self) {
         let g = self.cache.geometry();
         let mut sorted = self.out.clone();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| w[1] - w[0] >= g.object as usize), "two objects overlap");
         let full: Vec<_> = self.source.spans().map(|s| s.first).filter(|p| self.is_full(p.0)).collect();
-        // SAFETY: as in `take`.
+        // SAFETY: as in `alloc`.
         unsafe { self.cache.check(self.memory.base(), &self.records, &full) }.unwrap();
         assert_eq!(self.cache.stats().objects_out, self.out.len() as u64);
         assert_eq!(self.cache.stats().slabs * g.pages.0, self.source.live().0);
@@ -129,7 +127,6 @@ impl World {
         self.check();
     }
 
-    /// It is asked, and nothing else happens.
     pub fn refuse(&mut self, want: u32) -> usize {
         let before = (self.source.live(), self.cache.stats().slabs);
         let got = self.alloc(want);

@@ -1,5 +1,4 @@
-//! Both kinds of caches against naive models: random, refused at every request, and every short
-//! sequence.
+//! Both kinds of caches against naive models.
 
 mod classes;
 mod objects;

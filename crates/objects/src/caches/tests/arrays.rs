@@ -1,11 +1,8 @@
-//! Where the machine has restartable sequences.
-
 use super::*;
 use crate::process::Words;
 use crate::world::{Here, world_in};
 
 impl World<Here> {
-    /// By the fast path, or else the slow one.
     fn quick(&self, cache: usize) -> *mut u8 {
         if let Some((rseq, areas)) = ready() {
             // SAFETY: this thread's word.
@@ -38,7 +35,7 @@ fn k1_objects_through_arrays_bear_marks_and_stay_constructed() {
     for size in [16, 100, 3000] {
         let (w, there) = (world_in::<Here>(32), AtomicUsize::new(0));
         /// # Safety
-        /// Object and argument of this test's cache.
+        /// For this test's cache.
         unsafe extern "C-unwind" fn count(object: *mut c_void, there: *mut c_void) -> c_int {
             // SAFETY: the test's counter, and 16 bytes or more.
             unsafe {
@@ -85,7 +82,7 @@ fn arrays_serve_their_owner_only_and_not_what_was_destroyed() {
     if let Some((rseq, areas)) = ready() {
         // SAFETY: this thread's word.
         assert!(unsafe { w.caches.pop(rseq, areas, a) }.is_null(), "no array has the handle any more");
-        // SAFETY: likewise.
+        // SAFETY: as above.
         assert!(unsafe { w.caches.pop(rseq, areas, 0) }.is_null());
     }
     assert_eq!(w.cached().destroy(b), Ok(Ok(())));

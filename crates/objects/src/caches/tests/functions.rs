@@ -36,7 +36,7 @@ unsafe fn of(argument: *mut c_void) -> &'static Known {
 }
 
 /// # Safety
-/// Object and argument of this test's cache.
+/// For this test's cache.
 unsafe extern "C-unwind" fn fails(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -81,7 +81,7 @@ fn a_failure_in_prefill_keeps_what_was_made_and_promises_nothing() {
 }
 
 /// # Safety
-/// Object and argument of this test's cache.
+/// For this test's cache.
 unsafe extern "C-unwind" fn recurses(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -109,7 +109,7 @@ fn a_constructor_that_uses_its_own_cache_is_refused_and_another_cache_serves() {
 }
 
 /// # Safety
-/// The argument of this test's cache.
+/// For this test's cache.
 unsafe extern "C-unwind" fn gives(known: *mut c_void) {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };

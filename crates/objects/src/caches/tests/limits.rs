@@ -18,13 +18,11 @@ fn no_more_objects_than_the_limit_are_live_or_lie_ready() {
 
 #[test]
 fn no_more_objects_than_the_limit_are_ever_constructed() {
-    // With and without arrays; slabs of few and many objects.
     for (flags, size) in [(0, 100), (NO_ARRAYS, 100), (NO_ARRAYS, 3000)] {
         let (w, there) = (world(8), AtomicUsize::new(0));
         let cache = w.cache(&Options { limit_objects: 100, flags, size, ..counting(&there) });
         let mut out: Vec<_> = (0..100).map(|_| w.object(cache).unwrap()).collect();
         assert_eq!((w.object(cache), there.load(Relaxed)), (Err(Fault::NoMemory), 100));
-        // At the slabs' ends, with raw places behind, and in their midst.
         for i in [99, 0, 50, 98, 7] {
             w.put(cache, out[i]).unwrap();
             out[i] = w.object(cache).unwrap();

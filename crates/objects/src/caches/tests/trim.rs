@@ -3,7 +3,7 @@ use crate::world::asked;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// With a tick a second; whether any memory was freed.
+/// Ticks each second; returns whether memory was freed.
 fn pass(w: &World, seconds: u64, may_call: bool) -> bool {
     (0..seconds).fold(false, |freed, _| {
         w.clock.advance(SECOND);
@@ -62,7 +62,7 @@ fn a_destructor_runs_in_a_call_of_the_program_only() {
 #[test]
 fn short_memory_takes_what_needs_no_function_and_defers_the_rest() {
     /// # Safety
-    /// The argument of this test's cache.
+    /// For this test's cache.
     unsafe extern "C-unwind" fn count(there: *mut c_void) {
         // SAFETY: the test's counter.
         unsafe { (*there.cast::<AtomicUsize>()).fetch_add(100_000, Relaxed) };

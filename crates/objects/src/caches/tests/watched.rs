@@ -40,7 +40,7 @@ fn limits_hold_for_buffers_too_and_waiters_get_them() {
 }
 
 /// # Safety
-/// Object and argument of this test's cache.
+/// For this test's cache.
 unsafe extern "C-unwind" fn refuses(_: *mut c_void, _: *mut c_void) -> c_int {
     1
 }

@@ -22,10 +22,10 @@ fn empty_for_good(depot: &mut Depot, pages: &mut BufferPages) -> usize {
     let mut found = 0;
     while let Some(mut magazine) = depot.get_any() {
         found += core::iter::from_fn(|| magazine.pop()).count();
-        // SAFETY: it is of this depot.
+        // SAFETY: this depot's.
         unsafe { depot.drop_empty(magazine, pages) };
     }
-    // SAFETY: the supplier is the same.
+    // SAFETY: the same supplier.
     unsafe { depot.reap_empty(true, pages) };
     depot.check().unwrap();
     found
@@ -37,7 +37,7 @@ fn rounds_come_back_as_they_were_stored_whatever_the_sizes() {
         let mut depot = Depot::new(64);
         let all = objects(1000);
         let mut stored = 0;
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             for some in all.chunks(37) {
                 stored += depot.store(some, pages);
@@ -72,7 +72,7 @@ fn what_was_stored_last_is_fetched_first_and_in_its_order() {
         let mut depot = Depot::new(64);
         let all = objects(40);
         let mut into = [ptr::null_mut(); 30];
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             // Three magazines of 14, 14 and 12 rounds.
             assert_eq!((depot.store(&all, pages), depot.stats().full), (40, 3));
@@ -89,7 +89,7 @@ fn what_was_stored_last_is_fetched_first_and_in_its_order() {
 fn magazines_are_stacks_that_know_when_they_are_full() {
     with_pages(2, |pages| {
         let mut depot = Depot::new(64);
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         let mut magazine = unsafe { depot.get_empty(pages) }.unwrap();
         let all = objects(magazine.capacity());
         assert_eq!((magazine.len(), all.len(), magazine.pop()), (0, depot.rounds(), None));
@@ -98,7 +98,7 @@ fn magazines_are_stacks_that_know_when_they_are_full() {
         depot.put_full(magazine);
         let mut magazine = depot.get_full().unwrap();
         assert_eq!(core::iter::from_fn(|| magazine.pop()).count(), all.len());
-        // SAFETY: it came from this depot.
+        // SAFETY: this depot's.
         unsafe { depot.put_empty(magazine, pages) };
         assert_eq!((depot.stats().empty, depot.get_full().is_none()), (1, true));
         assert_eq!(empty_for_good(&mut depot, pages), 0);
@@ -110,7 +110,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
     with_pages(20, |pages| {
         let mut depot = Depot::new(64);
         let (mut now, mut sizes) = (0, std::vec![depot.rounds()]);
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         let small = unsafe { depot.get_empty(pages) }.unwrap();
         depot.tick(now);
         for _ in 0..6 {
@@ -121,7 +121,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
         }
         assert_eq!(sizes, [14, 30, 62, 126, 126, 126, 126]);
         assert_eq!((depot.stats().contended, Depot::MOST_ROUNDS), (24, 126));
-        // SAFETY: it came from this depot.
+        // SAFETY: this depot's.
         unsafe { depot.put_empty(small, pages) };
         assert_eq!((depot.stats().empty, depot.bytes()), (0, 0));
         let mut quiet = Depot::new(1 << 20);
@@ -150,12 +150,12 @@ fn what_lay_unused_for_an_interval_is_idle() {
         let mut depot = Depot::new(64);
         let all = objects(14 * 5);
         depot.tick(1);
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         unsafe {
             all.chunks(14).for_each(|rounds| assert_eq!(depot.store(rounds, pages), 14));
             let mut into = [ptr::null_mut(); 14];
             assert!(depot.tick(1 + Depot::INTERVAL_NS) && depot.get_idle().is_none());
-            // Two of the five are needed in the next interval.
+            // Two of the five are needed.
             assert_eq!((depot.fetch(&mut into, pages), depot.fetch(&mut into, pages)), (14, 14));
             (0..2).for_each(|_| assert_eq!(depot.store(&into, pages), 14));
             assert!(depot.tick(1 + 2 * Depot::INTERVAL_NS));
@@ -176,14 +176,14 @@ fn an_interval_of_nothing_makes_all_idle_and_one_without_end_none() {
         for (interval, idle) in [(0, 3), (u64::MAX, 0)] {
             let mut depot = Depot::new(64);
             depot.set_interval_ns(interval);
-            // SAFETY: the supplier is the same.
+            // SAFETY: the same supplier.
             (0..3).for_each(|_| assert_eq!(unsafe { depot.store(&objects(14), pages) }, 14));
             assert_eq!(depot.tick(5), interval == 0);
             depot.tick(u64::MAX - 1);
             let mut found = 0;
             while let Some(mut magazine) = depot.get_idle() {
                 while magazine.pop().is_some() {}
-                // SAFETY: it is of this depot.
+                // SAFETY: this depot's.
                 unsafe { depot.drop_empty(magazine, pages) };
                 found += 1;
             }
@@ -197,7 +197,7 @@ fn an_interval_of_nothing_makes_all_idle_and_one_without_end_none() {
 fn without_memory_for_a_magazine_nothing_is_stored() {
     with_pages(0, |pages| {
         let mut depot = Depot::new(64);
-        // SAFETY: the supplier is the same.
+        // SAFETY: the same supplier.
         assert_eq!(unsafe { depot.store(&objects(3), pages) }, 0);
         assert_eq!(depot.stats(), DepotStats { rounds: 14, ..DepotStats::default() });
     });

@@ -10,7 +10,6 @@ fn all_sizes() -> impl Iterator<Item = usize> {
 
 const PAGES: [usize; 4] = [1 << 10, 2 << 10, 4 << 10, 8 << 10];
 
-/// Of all sizes, on pages of all lengths, with a constructor and without.
 fn all_layouts(align: usize) -> impl Iterator<Item = ObjectLayout> {
     PAGES.into_iter().flat_map(move |page| {
         all_sizes().flat_map(move |size| {

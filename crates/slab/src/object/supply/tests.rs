@@ -20,7 +20,7 @@ fn a_buffer_allocates_each_page_once_and_frees_it() {
         let all: Vec<_> = core::iter::from_fn(|| supplier.get(PAGE_SIZE, PAGE_SIZE)).collect();
         let places: Vec<usize> = all.iter().map(|p| (*p as usize - first) / PAGE_SIZE).collect();
         assert_eq!(places, (0..130).collect::<Vec<_>>());
-        // SAFETY: these are out.
+        // SAFETY: out.
         unsafe {
             supplier.put(all[64], PAGE_SIZE);
             supplier.put(all[63], PAGE_SIZE);
@@ -37,7 +37,7 @@ fn a_buffer_that_begins_or_ends_within_a_page_has_the_whole_ones() {
         assert_eq!(supplier.pages(), 3);
         assert_eq!(supplier.get(3 * PAGE_SIZE, PAGE_SIZE).map(|p| p as usize), Some(first + PAGE_SIZE));
     });
-    // SAFETY: no page, so none is given.
+    // SAFETY: there is no page.
     let mut none = unsafe { BufferPages::new(core::ptr::null_mut(), 100, &mut []) };
     assert_eq!((none.pages(), none.get(PAGE_SIZE, PAGE_SIZE)), (0, None));
 }
@@ -53,7 +53,7 @@ fn aligned_pages_of_a_buffer_are_aligned_as_addresses() {
     });
 }
 
-/// As bits; behaves as a zone.
+/// Behaves as a zone.
 struct Frames(RefCell<Vec<bool>>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +107,7 @@ fn frames_serve_as_pages_and_the_rest_of_a_block_is_freed() {
     let frames = Frames(RefCell::new(std::vec![false; 64]));
     let used = || frames.0.borrow().iter().filter(|used| **used).count();
     let base = PAGE_SIZE as *mut u8;
-    // SAFETY: no access to the memory follows.
+    // SAFETY: nothing accesses the memory.
     let mut supplier = unsafe { FramePages::new(&frames, base) };
     let nine = supplier.get(9 * PAGE_SIZE, PAGE_SIZE).unwrap();
     assert_eq!((nine, used()), (base, 18));
@@ -116,14 +116,14 @@ fn frames_serve_as_pages_and_the_rest_of_a_block_is_freed() {
     let aligned = supplier.get(PAGE_SIZE, 4 * PAGE_SIZE).unwrap();
     assert_eq!((aligned, used()), (base.wrapping_add(12 * PAGE_SIZE), 22));
     assert_eq!(supplier.get(33 * PAGE_SIZE, PAGE_SIZE), None);
-    // A single frame, in the gap before the aligned ones; half of one is refused.
+    // In the gap before the aligned ones.
     let frame = supplier.get(4096, 4096).unwrap();
     assert_eq!((frame, used()), (base.wrapping_add(10 * PAGE_SIZE), 23));
     assert_eq!(supplier.get(2048, 2048), None);
-    // SAFETY: it is out.
+    // SAFETY: out.
     unsafe { supplier.put(frame, 4096) };
     for (at, pages) in [(nine, 9), (one, 1), (aligned, 1)] {
-        // SAFETY: these are out.
+        // SAFETY: out.
         unsafe { supplier.put(at, pages * PAGE_SIZE) };
     }
     assert_eq!(used(), 0);
@@ -139,7 +139,7 @@ fn a_buffer_has_pages_of_other_lengths() {
     let two = supplier.get(2048, 2048).unwrap();
     assert!((two as usize).is_multiple_of(2048));
     assert_eq!((supplier.used(), supplier.get(512, 512), supplier.get(1500, 1024)), (2, None, None));
-    // SAFETY: it is out.
+    // SAFETY: out.
     unsafe { supplier.put(two, 2048) };
     assert_eq!(supplier.used(), 0);
 }

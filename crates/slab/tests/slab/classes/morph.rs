@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const SMALL: usize = 0;
 const LARGE: usize = 1;
 
-/// Of the first slab only these objects live.
+/// Only these objects of the first slab live.
 fn with_live(sizes: &[usize], live: &[usize]) -> Caches {
     let mut world = Caches::new(sizes, 64);
     let capacity = world.caches[SMALL].borrow().geometry().capacity.into();
@@ -50,8 +50,8 @@ proptest! {
 
 #[test]
 fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
-    // 73 places of 112 bytes; 56 of 144. The old objects 9 and 20 are at 1008..1120 and 2240..2352.
-    // In front and between seven new objects fit, as on the grid; behind 40, one more.
+    // 73 places of 112 bytes, 56 of 144. The live ones are at 1008 and 2240. In front and between
+    // seven new objects fit, behind 40.
     let mut world = with_live(&[112, 144], &[9, 20]);
     let slab = world.out.iter().map(|o| o.at).min().unwrap() - 1008;
     assert_eq!(world.alloc(LARGE, 100), 100);
@@ -76,7 +76,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     assert_eq!(world.place_of(slab + 1120), Some(Place::Nothing { was_old: Some(0) }));
     assert_eq!(world.place_of(slab + 8176), Some(Place::Nothing { was_old: None }), "the tail");
 
-    // The first comes from the program, the last out of a cache in front.
+    // The last comes out of a cache in front.
     let at = |world: &Caches, bytes| world.out.iter().position(|o| o.at == slab + bytes).unwrap();
     assert_eq!(world.free(at(&world, 1008), false), Some(Left::Morphed));
     assert!(world.free_mixed(slab + 1008).is_err(), "a second time");
@@ -86,7 +86,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     assert_eq!((world.alloc(LARGE, 12), world.pages().0), (12, 2));
     assert!(news(&world).contains(&1008) && news(&world).contains(&2160));
 
-    // One on the grid is free as on any slab; those off it are no places once back.
+    // Places off the grid end when they come back.
     assert_eq!(world.free(at(&world, 144), false), None);
     for i in 0..39 {
         assert_eq!(world.free(at(&world, 2352 + i * 144), false), Some(Left::Morphed), "{i}");
@@ -101,8 +101,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
 
 #[test]
 fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
-    // A page of 73 objects of 112 bytes, one of 56 of 144, two live on each; 11 of 1488 fill two
-    // pages.
+    // 73 objects of 112 bytes, 56 of 144, two live of each; 11 of 1488 fill two pages.
     let mut world = Caches::new(&[112, 144, 1488], 64);
     assert_eq!((world.alloc(0, 73), world.alloc(1, 56), world.pages().0), (73, 56, 2));
     let slab = world.out.iter().map(|o| o.at).min().unwrap();
@@ -130,10 +129,10 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
 
 #[test]
 fn s6_a_long_slab_becomes_several_and_an_object_across_a_border_opens_both_sides() {
-    // Five objects of 6544 bytes on four pages; the third lies from 13088 to 19632.
+    // The live one lies from 13088 to 19632, on the third page.
     let mut world = with_live(&[6544, 144], &[2]);
     let slab = world.out[0].at - 13088;
-    // On a page without it 56 fit; in front of it 34, behind it on the next page 34.
+    // 56 fit on a page without it, 34 on each side of it.
     assert_eq!(world.alloc(LARGE, 200), 200);
     assert_eq!((world.pages().0, world.morphed(LARGE)), (5, (2, 0)));
     let on = |world: &Caches, page: usize| {
@@ -200,17 +199,17 @@ fn only_slabs_with_gaps_for_the_new_size_morph() {
     let most: Vec<usize> = (0..66).collect();
     for (sizes, live, morphs) in [
         ([112, 144], &every_third[..], 1),
-        // Seven of 73 are free, side by side: too few.
+        // Seven of 73 are free side by side: too few.
         ([112, 144], &most[..], 0),
         ([112, 144], &most[..65], 1),
-        // Nearly all places are free, but the other size's slabs are twice as long.
+        // The other size's slabs are twice as long.
         ([112, 1488], &[0], 0),
         // Few large objects among many small ones.
         ([112, 1024], &[0], 1),
-        // Under a third, but never five free ones side by side.
+        // Never five free ones side by side.
         ([112, 480], &every_third[..], 0),
         ([16, 144], &[0], 1),
-        // Slabs four times as long, each of which becomes four.
+        // Each slab becomes four.
         ([2512, 144], &[0, 5, 9], 4),
         ([2512, 144], &[0], 1),
     ] {

@@ -1,4 +1,4 @@
-//! Several caches whose slabs may morph into each other's, against a list of live objects.
+//! Caches whose slabs may morph into each other's.
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
@@ -6,7 +6,6 @@ use craton_slab::{Chain, Donors, Geometry, Left, Morph, Morphs, Part, Place, Sla
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 
-/// Where, of which cache, and its bytes' value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     pub at: usize,
@@ -22,13 +21,13 @@ pub struct Caches {
     records: Table<SlabRecord>,
     source: RefCell<Checked<Faulty<BumpSpans>>>,
     slabs: RefCell<BTreeMap<PageId, usize>>,
-    /// By first page: as the source gave it, and its pages in use.
+    /// By first page, with pages in use.
     spans: RefCell<BTreeMap<PageId, (PageRange, Density, u32)>>,
     pub out: Vec<Object>,
     stamp: Cell<u8>,
 }
 
-/// Slabs of the others, then new spans. With slabs made and not yet taken.
+/// Slabs of the other caches, then new spans. Holds slabs made and not yet taken.
 struct Source<'a>(&'a Caches, usize, Vec<PageId>);
 
 struct Asked<'a>(BTreeMap<u8, RefMut<'a, SlabCache>>);
@@ -56,7 +55,6 @@ impl SpanSource for Source<'_> {
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
         assert_eq!(self.0.slabs.borrow_mut().remove(&span.first), Some(self.1));
-        // The source wants spans back as it gave them.
         for page in span.first.0..span.end().0 {
             let mut spans = self.0.spans.borrow_mut();
             let (first, of) = spans.range_mut(..=PageId(page)).next_back().expect("the source gave it");
@@ -76,7 +74,6 @@ impl SpanSource for Source<'_> {
 }
 
 impl Caches {
-    /// Of others, whose caches must not be at work.
     fn recut(&self, to: usize) -> Vec<PageId> {
         let wish = Wish { geometry: Geometry::of(self.sizes()[to]), to: to as u8 };
         for from in (0..self.caches.len()).filter(|from| *from != to) {
@@ -95,7 +92,6 @@ impl Caches {
         Vec::new()
     }
 
-    /// A slab, or the slabs around it, for some of the wanted layout.
     fn parts(&self, slab: PageId, from: usize, new: Geometry) -> Option<(Vec<Part>, Asked<'_>)> {
         let old = Geometry::of(self.sizes()[from]);
         let (mut parts, mut asked) = (Vec::new(), BTreeMap::new());
@@ -133,12 +129,11 @@ impl Caches {
 }
 
 impl Caches {
-    /// Room for `entries` slabs of two sizes, less one.
     pub fn new(sizes: &[usize], entries: usize) -> Self {
         let hugepages = HugePages(2);
         let pages = hugepages.pages();
         let records: Vec<SlabRecord> = (0..pages.0).map(|_| SlabRecord::default()).collect();
-        // SAFETY: zeros are valid entries.
+        // SAFETY: zeros are valid.
         let entries: Vec<Morph> = (0..entries).map(|_| unsafe { std::mem::zeroed() }).collect();
         let faults = FaultPlan::default();
         Self {
@@ -156,12 +151,10 @@ impl Caches {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        // SAFETY: a cache at work cannot be borrowed; no other code uses them then, and sizes never
-        // change.
+        // SAFETY: a cache at work cannot be borrowed, but sizes never change.
         self.caches.iter().map(|c| unsafe { (*c.as_ptr()).geometry().object as usize }).collect()
     }
 
-    /// And fills them. Returns how many.
     pub fn alloc(&mut self, class: usize, want: u32) -> usize {
         let mut source = Source(self, class, Vec::new());
         let mut cache = self.caches[class].borrow_mut();
@@ -198,7 +191,7 @@ impl Caches {
         (*slab, *owner)
     }
 
-    /// As from the program, or, if `late`, from a cache in front when its slab morphed.
+    /// `late`: out of a cache in front, after the slab morphed.
     pub fn free(&mut self, i: usize, late: bool) -> Option<Left> {
         let object = self.out.swap_remove(i);
         let size = self.sizes()[object.class];
@@ -229,7 +222,6 @@ impl Caches {
         freed.moved.pop().map(|moved| self.free_mixed(moved as usize).unwrap())
     }
 
-    /// Of a slab of two sizes.
     pub fn free_mixed(&self, at: usize) -> Result<Left, *mut u8> {
         let (slab, owner) = self.slab_around(at);
         assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
@@ -244,13 +236,12 @@ impl Caches {
         Ok(left[0])
     }
 
-    /// S1 to S6.
     pub fn check(&self) {
         let (base, sizes) = (self.memory.base(), self.sizes());
         let mut sorted = self.out.clone();
         sorted.sort_unstable_by_key(|o| o.at);
         assert!(sorted.windows(2).all(|w| w[1].at - w[0].at >= sizes[w[0].class]), "two objects overlap");
-        // SAFETY: as in `take`.
+        // SAFETY: as in `alloc`.
         unsafe { self.morphs.borrow().check(base, &self.records) }.unwrap();
         let slabs = self.slabs.borrow();
         let mut old_bytes = 0;
@@ -265,14 +256,14 @@ impl Caches {
                 }
             }
             let cache = cache.borrow();
-            // SAFETY: as in `take`.
+            // SAFETY: as in `alloc`.
             unsafe { cache.check(base, &self.records, &full) }.unwrap();
             assert_eq!(cache.stats().objects_out, out as u64);
         }
         assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
     }
 
-    /// Of cache `class`: live objects, others' bytes, and places.
+    /// Returns live objects, others' bytes, and places.
     fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
         let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
         let start = self.memory.base() as usize + slab.offset().0;
@@ -285,7 +276,7 @@ impl Caches {
         (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), places.into())
     }
 
-    /// That were others' once, and those now its alone, since the start.
+    /// Slabs that were others' once, and those that settled.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.caches[class].borrow().stats();
         (stats.morphed, stats.settled)

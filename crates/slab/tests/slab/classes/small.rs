@@ -94,7 +94,6 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
     assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
 }
 
-/// Live objects on the slabs at these addresses.
 fn used(world: &World, slabs: &[usize]) -> Vec<usize> {
     let bytes = world.cache.geometry().pages.bytes().0;
     slabs.iter().map(|s| world.out.iter().filter(|o| (*s..*s + bytes).contains(o)).count()).collect()
@@ -105,7 +104,6 @@ fn new_objects_come_from_the_fullest_slabs_and_the_emptiest_one_drains() {
     let mut world = World::new(Geometry::parts(8, 4), FaultPlan::default());
     world.alloc(12);
     let slabs: Vec<usize> = world.out.iter().copied().step_by(4).collect();
-    // One stays on the first slab, three on the second, two on the third.
     world.free([0, 1, 2, 4, 8, 9].into_iter());
     assert_eq!(used(&world, &slabs), [1, 3, 2]);
     world.alloc(1);

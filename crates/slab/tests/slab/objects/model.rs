@@ -81,7 +81,7 @@ fn a_cache_of_many_slabs_finds_each_and_its_table_grows_and_shrinks() {
     for (size, objects) in [(4096, 2400), (9000, 1200)] {
         with_world(ObjectLayout::of(size, 0, true).unwrap(), 3000, |world| {
             let mut out = Vec::new();
-            // SAFETY: the supplier is the same each time.
+            // SAFETY: the supplier is the same.
             unsafe {
                 for _ in 0..objects {
                     out.push(world.slabs.alloc(&mut world.supplier).unwrap().object());

@@ -1,9 +1,7 @@
-//! Every request that the supplier can refuse, refused.
-
 use super::world::with_world;
 use craton_slab::object::ObjectLayout;
 
-/// Refuses the `n`th request, and all after it if `from_then_on`; returns whether it came to that.
+/// Refuses the `n`th request, or all from then on; returns whether it came to that.
 fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool) -> bool {
     let mut refused = false;
     with_world(layout, 700, |world| {
@@ -32,7 +30,7 @@ fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool
 
 #[test]
 fn a_refused_request_changes_nothing_and_the_next_one_serves() {
-    // Records in the slab; apart; slabs on two grains of the table, which grows.
+    // Records in the slab; apart; slabs on two grains of a growing table.
     for (size, objects) in [(1000, 40), (4096, 130), (9000, 60)] {
         let layout = ObjectLayout::of(size, 0, true).unwrap();
         for from_then_on in [false, true] {
@@ -44,7 +42,7 @@ fn a_refused_request_changes_nothing_and_the_next_one_serves() {
 
 #[test]
 fn a_slab_of_which_the_record_or_the_table_is_refused_goes_back() {
-    // With records apart the first slab takes two requests.
+    // The first slab takes two requests.
     let layout = ObjectLayout::of(4096, 0, false).unwrap();
     assert!(layout.is_apart());
     with_world(layout, 10, |world| {

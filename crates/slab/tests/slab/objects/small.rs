@@ -65,7 +65,7 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
 
 #[test]
 fn pages_are_not_touched_before_their_objects_are_allocated() {
-    // Small slabs touch their record's lines, others nothing.
+    // Small slabs touch their record's lines only.
     let layout = ObjectLayout::of(2048, 0, true).unwrap();
     with_world(layout, 20, |world| {
         world.alloc();
@@ -134,11 +134,11 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             };
             assert_eq!(free.len(), 8);
             for at in &free[2..5] {
-                // SAFETY: the memory exists, though a program may not write there.
+                // SAFETY: the memory exists.
                 (0..layout.stride() / 8).for_each(|word| unsafe { at.cast::<u64>().add(word).write(garbage) });
             }
             let mut got: Vec<*mut u8> = (0..8)
-                // SAFETY: the supplier is the same each time.
+                // SAFETY: the supplier is the same.
                 .map(|_| match unsafe { world.slabs.alloc(&mut world.supplier) } {
                     Some(Taken::Raw(object)) => object,
                     other => panic!("{other:?}"),

@@ -5,14 +5,13 @@ use craton_frames::{Config, Init, Metadata, Seat, Sizes, Standard, Zone};
 use craton_sim::{BumpSpans, Checked, RealMemory};
 use craton_slab::object::{FramePages, ObjectLayout, ObjectSlabs, PageSupplier, SpanPages};
 
-/// Slabs of several layouts; nothing overlaps.
 fn exercise(supplier: &mut impl PageSupplier, page: usize) {
     for (size, align, constructed) in
         [(40, 0, true), (1024, 0, true), (3000, 64, false), (9000, 0, true), (16384, 16384, false)]
     {
         let mut slabs = ObjectSlabs::new(ObjectLayout::of_pages(size, align, constructed, page).unwrap());
         let n = 20 + 20_000 / size;
-        // SAFETY: the supplier is the same each time.
+        // SAFETY: the supplier is the same.
         unsafe {
             let all: Vec<*mut u8> = (0..n).map(|_| slabs.alloc(supplier).unwrap().object()).collect();
             (0..=u8::MAX).cycle().zip(&all).for_each(|(i, object)| object.write_bytes(i, size));

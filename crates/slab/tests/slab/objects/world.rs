@@ -1,12 +1,11 @@
 use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, PageSupplier, Taken};
 use std::collections::{BTreeMap, HashMap};
 
-/// Filled with rubbish when given, come back as given, and can be refused.
+/// Fills pages with rubbish; can refuse.
 pub struct Supplier<'a> {
     pages: BufferPages<'a>,
     out: BTreeMap<usize, usize>,
     pub requests: u32,
-    /// Counted from 0.
     pub refuse: Option<u32>,
     pub from_then_on: bool,
 }
@@ -20,7 +19,7 @@ unsafe impl PageSupplier for Supplier<'_> {
             return None;
         }
         let first = self.pages.get(bytes, align)?;
-        // SAFETY: the pages are ours.
+        // SAFETY: ours.
         unsafe { first.write_bytes(0xa5, bytes) };
         self.out.insert(first as usize, bytes);
         Some(first)
@@ -28,7 +27,7 @@ unsafe impl PageSupplier for Supplier<'_> {
 
     unsafe fn put(&mut self, first: *mut u8, bytes: usize) {
         assert_eq!(self.out.remove(&(first as usize)), Some(bytes), "not as it was given");
-        // SAFETY: the pages are ours again.
+        // SAFETY: ours again.
         unsafe {
             first.write_bytes(0x5a, bytes);
             self.pages.put(first, bytes);
@@ -50,7 +49,7 @@ pub struct World<'a> {
     stamp: u8,
 }
 
-/// `pages` of the layout's length; all must be free at the end.
+/// All pages must be free at the end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
     let page = layout.page_bytes();
     let mut memory = vec![0u8; (pages + 1) * page];
@@ -65,9 +64,8 @@ pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut Wor
 }
 
 impl World<'_> {
-    /// And fills it; whether there was one.
     pub fn alloc(&mut self) -> bool {
-        // SAFETY: the supplier is the same each time.
+        // SAFETY: the supplier is the same.
         let taken = unsafe { self.slabs.alloc(&mut self.supplier) };
         let took = taken.is_some();
         if let Some(taken) = taken {
@@ -101,7 +99,6 @@ impl World<'_> {
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
     }
 
-    /// After attempts with bad pointers.
     pub fn free(&mut self, i: usize, constructed: bool) {
         let (layout, object) = (*self.slabs.layout(), self.out.swap_remove(i));
         self.assert_is(object);
@@ -124,7 +121,7 @@ impl World<'_> {
 
     pub fn reap(&mut self, keep: u32) {
         let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
-        // SAFETY: the supplier is the same each time.
+        // SAFETY: the supplier is the same.
         let went = unsafe { self.slabs.reap(keep, &mut self.supplier, |object| destroyed.push(object)) };
         assert_eq!(before - went, self.slabs.bytes());
         for object in destroyed {
@@ -134,7 +131,6 @@ impl World<'_> {
         self.check();
     }
 
-    /// O1 to O5; cache and supplier know what is out.
     pub fn check(&self) {
         self.slabs.check().unwrap();
         assert_eq!(self.slabs.in_use(), self.out.len() as u64);
@@ -157,12 +153,12 @@ impl World<'_> {
 
     pub fn drain(&mut self) {
         while let Some(i) = self.out.len().checked_sub(1) {
-            // SAFETY: the supplier is the same each time.
+            // SAFETY: the supplier is the same.
             assert!(unsafe { self.slabs.destroy(&mut self.supplier, |_| ()) }.is_err());
             self.free(i, i % 3 > 0);
         }
         let built = &mut self.built;
-        // SAFETY: the supplier is the same each time.
+        // SAFETY: the supplier is the same.
         let went = unsafe {
             self.slabs.destroy(&mut self.supplier, |object| {
                 built.remove(&(object as usize)).expect("a constructed object is destroyed once");
