@@ -1,12 +1,8 @@
-//! The central lists: what caches refill from and flush to.
+//! The central lists: what caches refill from and flush to (TEMERAIRE §3, Bonwick94 §3).
 //!
 //! **What.** A refill takes a batch from the transfer cache, else objects of the home's slabs,
-//! else, before the heap would grow, another shard's objects. A flush moves a full batch to the
-//! transfer cache, or returns objects to their slabs.
-//!
-//! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
-//!
-//! **Threads.** Under the lock of one class in one shard; objects go to their record's shard.
+//! else, before the heap would grow, another shard's. A flush moves a full batch to the transfer
+//! cache, or returns objects to their slabs.
 //!
 //! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 
@@ -22,11 +18,11 @@ use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, Marks, SlabCache, end};
 
-/// With this much free memory (1 MiB) a shard takes a slab before other shards' objects.
+/// With more free memory a shard takes a slab before other shards' objects.
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Refills a cache with up to `want` objects; empty without memory.
+    /// Empty without memory.
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
@@ -39,7 +35,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
-            // Other shards' free objects serve before the heap grows.
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
@@ -53,7 +48,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let Layout { base, records, .. } = self.layout();
             let mut source = Recut::new(Marked { heap: self, home, class });
             let mut slabs = self.lock_slabs(home, class);
-            // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
+            // SAFETY: base, records and source are this heap's; the slabs are locked.
             let taken = unsafe { slabs.alloc(want, *base as *mut u8, records, &mut source, self.marks(class)) };
             chain = taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }));
             source.pass_rest(&mut slabs);
@@ -62,7 +57,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shuffled(home, class, chain)
     }
 
-    /// A hardened heap hands objects out in random order. Freed objects were shuffled before.
+    /// Freed objects were shuffled before.
     fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
         if !self.is_hardened() || !chain.has_row() || chain.len() < 2 {
             return chain;
@@ -87,9 +82,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
 
-    /// Flushes objects to the transfer cache, or to slabs if it has no room or the batch is not
-    /// full.
-    ///
     /// # Safety
     /// As [`Heap::give`].
     pub unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
@@ -111,7 +103,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns objects to their slabs. Aborts if one never was an object.
+    /// Aborts if one never was an object.
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
@@ -121,12 +113,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.give_first(class, first, n) };
     }
 
-    /// Returns the first `n` objects of a list to their slabs; the result is the rest.
+    /// Returns the rest of the list.
     ///
     /// # Safety
     /// As [`Heap::give`], for the first `n` of a list of at least `n`.
     pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
-        // An allocating signal handler may have left the list shorter than its count.
+        // An allocating signal handler may have left the list too short.
         if n == 0 || first == end() {
             return first;
         }
@@ -152,7 +144,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         rest
     }
 
-    /// Leaves the objects of other shards than `owner`.
+    /// Leaves the objects of other shards.
     ///
     /// # Safety
     /// As [`Heap::give_first`].
@@ -176,7 +168,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Reports an address in a free list. If it bears the mark, the program freed it.
+    /// If the address bears the mark, the program freed it.
     #[cold]
     fn reject(&self, class: usize, at: *mut u8) -> ! {
         let marks = self.marks(class);
@@ -208,7 +200,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (out + old).saturating_sub(self.shards().iter().map(between).sum())
     }
 
-    /// Allocates from slabs that the caller owns or has locked.
+    /// The caller owns the slabs or has locked them.
     pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let (layout, marks) = (self.layout(), self.marks(class));
         // SAFETY: base, records and source are this heap's; the caller owns the slabs.
@@ -216,7 +208,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }))
     }
 
-    /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
+    /// The error is a pointer to no object.
     ///
     /// # Safety
     /// The objects came from this cache, and the caller gives them up.
@@ -232,7 +224,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
-    /// Returns objects whose slabs have morphed.
+    /// For objects whose slabs have morphed.
     ///
     /// # Safety
     /// The caller gives the objects up.

@@ -1,10 +1,10 @@
 //! The table of huge objects, which are separate mappings.
 //!
-//! **What.** The table recognises a pointer before its memory is touched. It also remembers the
-//! last freed objects, to tell a double free from a foreign pointer.
+//! It recognises a pointer before its memory is touched, and remembers freed objects, to tell a
+//! double free from a foreign pointer.
 //!
-//! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles. An
-//! entry of address 0 is empty; removal closes the gap behind it.
+//! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles.
+//! Address 0 is empty; removal closes the gap behind it.
 //!
 //! **Unsafe.** Stores its entries in a mapping.
 
@@ -25,12 +25,12 @@ use dense::Cursor;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub at: usize,
-    /// Mapped bytes, all usable.
+    /// All are usable.
     pub bytes: usize,
 }
 
-/// Objects of at least this size are separate mappings: they grow by moving page tables, and the
-/// extra faults are few beside their size. glibc's threshold ends here too.
+/// Such objects grow by moving page tables; the extra faults are few beside their size. glibc's
+/// threshold ends here too.
 pub const HUGE_MIN: usize = 32 << 20;
 
 const FIRST_CAPACITY: usize = 256;
@@ -44,7 +44,7 @@ pub struct HugeTable {
     /// Which mappings get hugepages before their first touch.
     trust: Trust,
     cursor: Cursor,
-    /// Objects freed or moved away last.
+    /// Freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
 }
@@ -53,13 +53,12 @@ fn pages_of(entry: Entry) -> Pages {
     Bytes(entry.bytes).pages_up().unwrap_or(Pages(u32::MAX))
 }
 
-/// How densely one hugepage of a mapping is touched.
 pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen {
     let bytes = HUGEPAGE_SIZE.min(entry.bytes - offset);
     Seen::of(system.resident(entry.at + offset, bytes), bytes)
 }
 
-/// How densely a mapping is touched, by its first and its middle hugepage.
+/// Looks at the first and the middle hugepage.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
@@ -71,7 +70,6 @@ pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     }
 }
 
-/// Freed objects remembered for reports.
 const REMEMBERED: usize = 32;
 
 // SAFETY: the table owns its mapping.
@@ -105,7 +103,7 @@ impl HugeTable {
         if self.capacity == 0 {
             return &[];
         }
-        // SAFETY: the mapping holds `capacity` entries, zeroed when made; zeros are empty entries.
+        // SAFETY: the mapping holds `capacity` entries; zeros are empty ones.
         unsafe { slice::from_raw_parts(self.entries, self.capacity) }
     }
 
@@ -117,7 +115,7 @@ impl HugeTable {
         unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
     }
 
-    /// Addresses are multiples of 4 KiB; the multiplier spreads them.
+    /// Addresses are multiples of 4 KiB.
     fn slot(&self, at: usize) -> usize {
         ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
     }
@@ -141,8 +139,8 @@ impl HugeTable {
         None
     }
 
-    /// From which address on a new mapping should have hugepages before its first touch (see
-    /// [`Trust`]). A probe's first hugepage stays on small pages.
+    /// From which address on a new mapping should have hugepages at once (see [`Trust`]). A probe's
+    /// first hugepage stays small.
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
@@ -162,7 +160,7 @@ impl HugeTable {
         self.trust.is_dense(pages)
     }
 
-    /// Looks at this mapping, and at those of its length that were left on small pages.
+    /// Looks at this mapping, and at those of its length left on small pages.
     pub(crate) fn review(&mut self, system: &impl Machine, entry: Entry) {
         let mut trust = core::mem::replace(&mut self.trust, Trust::NONE);
         trust.review(pages_of(entry), |id| {
@@ -173,12 +171,11 @@ impl HugeTable {
         self.trust = trust;
     }
 
-    /// The entry around an address, for reports; scans the table.
+    /// For reports; scans the table.
     pub fn around(&self, at: usize) -> Option<Entry> {
         self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
     }
 
-    /// Remembers a freed or moved object.
     pub fn note_gone(&mut self, entry: Entry) {
         let again = self.gone.iter_mut().find(|gone| gone.at == entry.at);
         match again {
@@ -198,7 +195,7 @@ impl HugeTable {
         around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
     }
 
-    /// Makes room, so that the next `insert` cannot fail.
+    /// After this the next `insert` cannot fail.
     pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
             return Ok(());
@@ -219,7 +216,7 @@ impl HugeTable {
         self.len
     }
 
-    /// Adds an entry, after `prepare`.
+    /// Needs `prepare`.
     pub fn insert(&mut self, entry: Entry) {
         let mask = self.capacity - 1;
         let mut i = self.slot(entry.at);

@@ -1,28 +1,25 @@
 //! When to search for another class's slab, and which class to ask.
 //!
-//! **What.** A search costs try-locks, so it backs off while it finds nothing. It asks the classes
-//! in turn from the last donor, except those that took slabs lately. A class that had as many slabs
-//! a moment ago does not search: in steady state no slab morphs, since each free on a morphed one
-//! is slow.
-//!
-//! **Threads.** Hints: a lost update costs one search more or less.
+//! A search costs try-locks, so it backs off while it finds nothing. In steady state no slab
+//! morphs, since each free on a morphed one is slow. All are hints: a lost update costs one search
+//! more or less.
 
 use crate::size_class::{self, CLASSES};
-// Not the models' kind: no invariant depends on it.
+// Not loom's: no invariant depends on it.
 use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
-/// Heaps with fewer pages in use do not search: 4 MiB.
+/// Smaller heaps do not search: 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
 /// In requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class is at rest if it allocated none of the last pages, one for each 32 in use. Other classes
-/// refill their slabs' gaps: when all sizes come and go together, morphing gains nothing.
+/// A class gives slabs if it took none of the last 1/32 of the pages in use. Other classes refill
+/// their slabs' gaps: when all sizes come and go together, morphing gains nothing.
 const REST_PART: u32 = 32;
 
-/// Part of a class's peak that is forgotten in a second.
+/// Part of a peak that is forgotten in a second.
 const FORGET_PART: u32 = 64;
 
 struct Luck {
@@ -35,13 +32,13 @@ pub struct Search {
     pages: AtomicU32,
     /// The class that last gave a slab, or was last asked; 0 at first.
     pub(crate) donor: AtomicU32,
-    /// The shard to ask besides the home.
+    /// Asked besides the home.
     pub(crate) shard: AtomicU32,
-    /// Pages of slabs that classes asked for.
+    /// Pages of slabs.
     taken: AtomicU32,
     /// `taken` at each class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
-    /// Slabs of each class, and the most that it had lately.
+    /// The most of each class lately are its peak.
     slabs: [Hint; CLASSES + 1],
     peaks: [Hint; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
@@ -60,7 +57,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// Makes the next search ask one shard and class; models use this.
+    /// For models: what the next search asks.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
@@ -86,13 +83,12 @@ impl Search {
         self.slabs[class].fetch_sub(1, Relaxed);
     }
 
-    /// Whether one slab more is more than a class had lately. A program in steady state takes slabs
-    /// and gives them back below that.
+    /// Whether one slab more is more than the class had lately.
     pub(crate) fn is_growth(&self, class: usize) -> bool {
         self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
     }
 
-    /// Each second: peaks that are not reached again are forgotten within minutes.
+    /// Each second; peaks are forgotten within minutes.
     pub(crate) fn tick(&self) {
         for (slabs, peak) in self.slabs.iter().zip(&self.peaks) {
             let old = peak.load(Relaxed);
@@ -101,9 +97,9 @@ impl Search {
         }
     }
 
-    /// Whether a class has slabs of several objects, and takes none while others do.
+    /// Whether the class has slabs of several objects, and takes none while others do.
     pub(crate) fn gives(&self, class: usize) -> bool {
-        // The models do not see the hint, and would miss orders of steps.
+        // Models do not see the hint, and would miss orders of steps.
         let has_slabs = cfg!(loom) || self.slabs[class].load(Relaxed) > 0;
         has_slabs && self.is_at_rest(class) && !size_class::geometry(class).is_single()
     }
