@@ -1,8 +1,8 @@
-//! The central lists: what caches refill from and flush to (TEMERAIRE §3, Bonwick94 §3).
+//! What caches refill from and flush to (TEMERAIRE §3, Bonwick94 §3).
 //!
-//! **What.** A refill takes a batch from the transfer cache, else objects of the home's slabs,
-//! else, before the heap would grow, another shard's. A flush moves a full batch to the transfer
-//! cache, or returns objects to their slabs.
+//! A refill takes a batch from the transfer cache, else objects of the home's slabs, else, before
+//! the heap would grow, another shard's. A flush moves a full batch to the transfer cache, or
+//! returns objects to their slabs.
 //!
 //! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 
@@ -18,7 +18,7 @@ use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, Marks, SlabCache, end};
 
-/// With more free memory a shard takes a slab before other shards' objects.
+/// With more free memory a shard takes a slab first.
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -26,7 +26,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
-            // The home first: its lines may still be in this CPU's cache.
+            // Its lines may still be in this CPU's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());
@@ -64,7 +64,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let mut random = self.shards[home].random.of(&self.layout().key, home as u64);
         let (marks, (first, n)) = (self.marks(class), chain.into_raw());
-        // SAFETY: they are the chain's objects; other addresses bear no mark.
+        // SAFETY: the chain's objects; other addresses bear no mark.
         let dealt = unsafe { shuffle(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
         self.shards[home].random.keep(random);
         dealt.unwrap_or_else(|wrong| {
@@ -77,7 +77,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
-    /// Whether the transfer cache has room for a batch.
+    /// Whether the transfer cache has room.
     pub fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
@@ -106,19 +106,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Aborts if one never was an object.
     ///
     /// # Safety
-    /// The objects are of this class and heap, and the caller gives them up.
+    /// The caller gives up objects of this class and heap.
     pub unsafe fn give(&self, class: usize, chain: Chain) {
         let (first, n) = chain.into_raw();
         // SAFETY: by the contract.
         unsafe { self.give_first(class, first, n) };
     }
 
-    /// Returns the rest of the list.
+    /// Returns the rest.
     ///
     /// # Safety
     /// As [`Heap::give`], for the first `n` of a list of at least `n`.
     pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
-        // An allocating signal handler may have left the list too short.
+        // An allocating signal handler may have shortened the list.
         if n == 0 || first == end() {
             return first;
         }
@@ -134,18 +134,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         };
         // SAFETY: by the contract.
         let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
-        // Each turn serves at least one owner.
+        // Each turn serves an owner.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
-            // SAFETY: strays are a separate list.
+            // SAFETY: a separate list.
             (_, strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
         }
         let _ = strays.into_raw();
         rest
     }
 
-    /// Leaves the objects of other shards.
-    ///
     /// # Safety
     /// As [`Heap::give_first`].
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
@@ -159,11 +157,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         drop(slabs);
         match freed {
             Ok(Freed { rest, strays, moved }) => {
-                // SAFETY: they are of this class and heap, and given up.
+                // SAFETY: by the contract.
                 unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
-            // The cache in front could not detect it.
             Err(at) => self.reject(class, at),
         }
     }
@@ -183,13 +180,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let shards = self.shards();
         if shards.len() > 1 {
             for shard in shards {
-                // SAFETY: the batches hold this heap's objects, owned here.
+                // SAFETY: the batches hold this heap's objects.
                 shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
             }
         }
     }
 
-    /// Bytes of slabs' live and cached objects.
+    /// Bytes of live and cached objects.
     pub fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
@@ -203,15 +200,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The caller owns the slabs or has locked them.
     pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let (layout, marks) = (self.layout(), self.marks(class));
-        // SAFETY: base, records and source are this heap's; the caller owns the slabs.
+        // SAFETY: as in `take`; the caller owns the slabs.
         let taken = unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, marks) };
         taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }))
     }
 
-    /// The error is a pointer to no object.
+    /// The error is no object.
     ///
     /// # Safety
-    /// The objects came from this cache, and the caller gives them up.
+    /// The caller gives up objects of this cache.
     pub unsafe fn give_back(
         &self,
         cache: &mut SlabCache,
@@ -224,8 +221,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
-    /// For objects whose slabs have morphed.
-    ///
     /// # Safety
     /// The caller gives the objects up.
     pub unsafe fn give_moved(&self, class: usize, mut moved: Chain) {
@@ -235,7 +230,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             match page.and_then(|page| unsafe { self.give_mixed(object, page) }) {
                 Some(true) => (),
                 Some(false) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
-                // SAFETY: as above. The slab has settled.
+                // SAFETY: by the contract; the slab has settled.
                 None => unsafe { self.give_marked(class, object) },
             }
         }

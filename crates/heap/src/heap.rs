@@ -1,8 +1,7 @@
 //! The heap's state, its locks, and the addresses of its parts.
 //!
 //! **State.** Each shard has a transfer cache, and a locked slab cache for each size class. A
-//! thread refills from one shard, its home, so that threads on different CPUs share neither locks
-//! nor objects' lines. An object returns to its slab's shard, by the record.
+//! thread refills from one shard, its home, so that threads share neither locks nor objects' lines.
 //!
 //! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
 //!
@@ -31,7 +30,7 @@ use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morph, Morphs, SlabCache, SlabStats};
 
-/// Set once, on cache lines that no thread writes later.
+/// On cache lines that no thread writes later.
 #[repr(align(128))]
 pub struct Layout {
     pub base: usize,
@@ -40,25 +39,23 @@ pub struct Layout {
     pub lengths: Table<SpanLength>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
-    /// Besides the first, so that the static heap is all zeros. Never falls.
+    /// Never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
     pub key: Key,
-    /// Freed objects wait, are cleared and shuffled.
     pub hardened: bool,
 }
 
 pub struct Parts {
-    /// Address of page 0, a multiple of 2 MiB.
+    /// A multiple of 2 MiB.
     pub base: usize,
     pub map: PageMap,
     pub records: Table<PageRecord>,
     pub lengths: Table<SpanLength>,
     pub trackers: Table<Tracker>,
-    /// What the floor can grant.
     pub capacity: HugePages,
-    /// Bytes usable from the start.
+    /// Bytes.
     pub metadata_at_start: usize,
-    /// Bytes that become usable with each hugepage.
+    /// Bytes.
     pub metadata_per_hugepage: usize,
     /// Places short spans, if not the page heap.
     pub frames: Option<Frames>,
@@ -69,46 +66,45 @@ pub struct Parts {
 pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     /// 0 until `install`. Never falls.
     pub(crate) granted_pages: AtomicUsize,
-    /// In backed hugepages, as last published.
+    /// In backed hugepages.
     pub(crate) free_pages: AtomicU32,
     pub(crate) layout: UnsafeCell<Layout>,
     pub(crate) shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
-    /// Freed slabs' spans, in front of the page heap.
+    /// Freed slabs' spans.
     pub(crate) spans: SpanCache,
     /// Freed large objects' spans.
     pub(crate) large: LargeCache,
-    /// With those of the caches in front.
+    /// With the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) huge_bytes: AtomicU64,
     pub gate: Gate,
     pub(crate) morphs: Mutex<Morphs>,
-    /// The morphs' entries, for readers without the lock.
+    /// For readers without the lock.
     pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
-    /// The hugepage plus 1; changed under the page heap's lock.
+    /// Plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
-    /// The period's number, and its guard pages in the low byte.
+    /// The period's number; its guard pages in the low byte.
     pub(crate) guards: AtomicU64,
-    /// See [`crate::thread_cache`].
     pub flush_requests: AtomicU32,
     pub(crate) system: F::System,
     pub(crate) clock: C,
     hooks: PhantomData<fn() -> H>,
 }
 
-// SAFETY: `install` writes `layout` once, before other threads; the rest is locked or atomic.
+// SAFETY: `install` writes `layout` before other threads come; the rest is locked or atomic.
 unsafe impl<F: Platform<System: Sync> + Send, C: Clock + Send + Sync, H: Hooks> Sync for Heap<F, C, H> {}
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// # Safety
-    /// Called once, before any other use and thread. `parts` describe `floor`'s region: map
-    /// entries, records, lengths and trackers are granted, zeroed, with its pages.
+    /// Called once, before any other use and thread. `parts` describe `floor`'s region: tables are
+    /// granted, zeroed, with its pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, lengths, trackers, capacity, frames, key, hardened, .. } = parts;
         let Parts { metadata_at_start, metadata_per_hugepage, .. } = parts;
-        // SAFETY: no other thread is in the heap yet, by the contract.
+        // SAFETY: by the contract no other thread is in the heap.
         unsafe {
             *self.layout.get() = Layout {
                 base,
@@ -183,7 +179,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { &*self.layout.get() }
     }
 
-    /// For reads and settings: does not publish the usage.
+    /// Does not publish the usage.
     pub fn pages(&self) -> Guard<'_, PageHeap<F, C>> {
         self.pages.lock()
     }
@@ -201,7 +197,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.layout().more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
-    /// Home of the `n`-th thread or CPU.
     pub fn home(&self, n: usize) -> usize {
         n % self.shards().len()
     }
@@ -258,7 +253,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.layout().map.get(page.0 as usize) }
     }
 
-    /// The span of several pages around a granted page, and its mark.
     pub fn span_around(&self, page: PageId) -> Option<(PageRange, u8)> {
         // SAFETY: as in `mark`.
         let (first, mark) = unsafe { self.layout().map.marked_before(page)? };
@@ -266,7 +260,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// Objects ever handed out. Needs no lock: the count precedes each hand-over.
+    /// Needs no lock: the count precedes each hand-over.
     pub fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }
@@ -276,7 +270,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
-    /// Reports a recorded span that the page heap does not know.
+    /// Reports a span that the page heap does not know.
     pub(crate) fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
         if given.is_err() {
             H::corrupt(Damage::Object { object: self.address(span.first), misuse: Misuse::Unallocated });
@@ -285,7 +279,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Only the first page unless `all`; no place is cut.
     pub fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
-        // SAFETY: the caller owns the span, and spans lie in granted pages.
+        // SAFETY: the caller owns the span, in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
@@ -296,7 +290,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.layout().map.set_cut(slab, class, places) };
     }
 
-    /// Loom must see these fields before a model's threads begin.
+    /// Loom must see these before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());

@@ -1,4 +1,4 @@
-//! The table of huge objects, which are separate mappings.
+//! The table of huge objects: separate mappings.
 //!
 //! It recognises a pointer before its memory is touched, and remembers freed objects, to tell a
 //! double free from a foreign pointer.
@@ -25,7 +25,6 @@ use dense::Cursor;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub at: usize,
-    /// All are usable.
     pub bytes: usize,
 }
 
@@ -41,7 +40,6 @@ pub struct HugeTable {
     len: usize,
     pub kept: Kept,
     pub stretches: Stretches,
-    /// Which mappings get hugepages before their first touch.
     trust: Trust,
     cursor: Cursor,
     /// Freed or moved away last.
@@ -58,7 +56,7 @@ pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen
     Seen::of(system.resident(entry.at + offset, bytes), bytes)
 }
 
-/// Looks at the first and the middle hugepage.
+/// By its first and middle hugepage.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
@@ -103,7 +101,7 @@ impl HugeTable {
         if self.capacity == 0 {
             return &[];
         }
-        // SAFETY: the mapping holds `capacity` entries; zeros are empty ones.
+        // SAFETY: `capacity` entries; zeros are empty ones.
         unsafe { slice::from_raw_parts(self.entries, self.capacity) }
     }
 
@@ -111,7 +109,7 @@ impl HugeTable {
         if self.capacity == 0 {
             return &mut [];
         }
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: as above, and `&mut self` is exclusive.
         unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
     }
 
@@ -139,8 +137,8 @@ impl HugeTable {
         None
     }
 
-    /// From which address on a new mapping should have hugepages at once (see [`Trust`]). A probe's
-    /// first hugepage stays small.
+    /// From which address on a mapping should have hugepages at once. A probe's first hugepage
+    /// stays small.
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
@@ -155,12 +153,11 @@ impl HugeTable {
         }
     }
 
-    /// Whether mappings of this length were dense.
     pub(crate) fn is_dense(&self, pages: Pages) -> bool {
         self.trust.is_dense(pages)
     }
 
-    /// Looks at this mapping, and at those of its length left on small pages.
+    /// Also looks at mappings of its length left on small pages.
     pub(crate) fn review(&mut self, system: &impl Machine, entry: Entry) {
         let mut trust = core::mem::replace(&mut self.trust, Trust::NONE);
         trust.review(pages_of(entry), |id| {
@@ -171,7 +168,7 @@ impl HugeTable {
         self.trust = trust;
     }
 
-    /// For reports; scans the table.
+    /// Scans the table.
     pub fn around(&self, at: usize) -> Option<Entry> {
         self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
     }
@@ -195,7 +192,7 @@ impl HugeTable {
         around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
     }
 
-    /// After this the next `insert` cannot fail.
+    /// The next `insert` cannot fail.
     pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
             return Ok(());
@@ -239,7 +236,7 @@ impl HugeTable {
             if e.at == 0 {
                 break;
             }
-            // An entry may move into the gap if its probe starts at or before the gap.
+            // An entry may move into the gap if its probe starts at or before it.
             let from = self.slot(e.at);
             if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
                 self.entries_mut()[gap] = e;

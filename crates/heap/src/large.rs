@@ -1,12 +1,11 @@
 //! Large objects: whole pages of the page heap, and freed ones kept in front of it.
 //!
 //! **State.** The page map marks the first page. Its length stays after a free, to report a double
-//! free, until another span begins there.
+//! free.
 //!
 //! **Guards.** In a hardened heap a span's last page is a guard page. It stays while the span is
-//! kept, since installing one takes a system call, and goes before page heap or slabs get the span.
-//! Where the system has none (Linux before 6.13), and beyond [`MOST_GUARDS`], which bounds the
-//! calls at about 1 % of the time, the page is usable.
+//! kept, since installing one takes a system call. Where the system has none (Linux before 6.13),
+//! and beyond [`MOST_GUARDS`], which bounds the calls at about 1 % of the time, the page is usable.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -36,7 +35,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(span)
     }
 
-    /// Keeps the old contents; takes no lock.
+    /// Takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let cpu = self.system.cpu();
@@ -87,7 +86,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.system.shut(self.address(last) as usize, PAGE_SIZE, shut)
     }
 
-    /// Called before a freed span serves something else.
+    /// Before a freed span serves something else.
     #[inline]
     pub(crate) fn unguard(&self, span: PageRange) -> PageRange {
         let length = self.length(span.first);
@@ -98,7 +97,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span
     }
 
-    /// 2 MiB and 1/8 of the use; none above a hard limit.
+    /// None above a hard limit.
     fn most_large_kept(&self) -> Pages {
         let in_use = self.in_use();
         match self.gate.hard() {
@@ -112,14 +111,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Pages(length.pages().0.saturating_sub(length.is_guarded().into()))
     }
 
-    /// The first page.
     #[inline]
     pub fn large_at(&self, address: usize) -> Option<PageId> {
         let page = self.page_of(address)?;
         (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
     }
 
-    /// Takes no lock. Returns a span for [`Heap::give_span`].
+    /// Takes no lock. The result is for [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -171,7 +169,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().movable(span)
     }
 
-    /// For a span whose whole hugepages were moved away.
+    /// Its whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -197,7 +195,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         resized
     }
 
-    /// A kept span, or null.
+    /// Null without a kept span.
     #[inline]
     pub fn large_at_hand(&self, size: usize) -> *mut u8 {
         if size > LargeCache::LONGEST.bytes().0 {

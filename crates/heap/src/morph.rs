@@ -1,14 +1,14 @@
 //! Slab morphing: slabs change their size class while objects live on them (NVAlloc §5.2).
 //!
-//! **What.** Before a class takes a new span, it looks for another class's slab with few live
-//! objects: as long as its own, longer (it becomes several), or shorter (neighbours, with free
-//! pages between them, become one: `gather.rs`). Its pages are marked [`MORPHED`] until the slab
-//! has one class again: each free there leaves the fast path.
+//! Before a class takes a new span, it looks for another class's slab with few live objects: as
+//! long as its own, longer (it becomes several), or shorter (neighbours and free pages become one:
+//! `gather.rs`). Its pages are marked [`MORPHED`] until it has one class again: each free there
+//! leaves the fast path.
 //!
 //! **Threads.** A slab morphs under the locks of its old and new classes and of the table; the old
-//! classes' are only tried. It settles under the locks of its new class and of the table. So the
-//! table's lock alone makes the page map and a slab's record reliable. Cached objects of the old
-//! class count as live; a flush forwards them here.
+//! classes' are only tried. It settles under the new class's and the table's. So the table's lock
+//! alone makes the page map and a slab's record reliable. Cached objects of the old class count as
+//! live; a flush forwards them here.
 //!
 //! **Unsafe.** Hands slabs the region's address, and gives the table its memory.
 
@@ -23,25 +23,24 @@ use craton_base::{
 };
 use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Wish};
 
-/// Pages of slabs of two classes; entries take memory only once used.
+/// Pages; entries take memory only once used.
 const MOST: usize = if cfg!(loom) { 32 } else { Morphs::MOST };
 /// Classes asked in one search.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// Slabs looked at in one search.
+/// Looked at in one search.
 const SLABS: usize = 128;
-/// Slabs tried in one search.
+/// Tried in one search.
 const TRIES: usize = 10;
 
-/// The rest of a search.
 struct Patience {
     slabs: usize,
     tries: usize,
 }
 
-/// Tries other classes' nearly empty slabs before the heap grows.
+/// Tries other classes' slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks> {
     below: Marked<'a, F, C, H>,
-    /// Made but not yet handed out.
+    /// Not yet handed out.
     spare: PageRange,
 }
 
@@ -58,7 +57,6 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Recut<'a, F, C, H> {
         Some(PageRange::new(first, pages))
     }
 
-    /// Passes surplus slabs on.
     pub(crate) fn pass_rest(&mut self, slabs: &mut SlabCache) {
         while let Some(range) = self.next() {
             slabs.adopt(range.first, &self.below.heap.layout().records);
@@ -112,7 +110,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Starts from the last donor.
     fn ask(&self, to: (usize, usize)) -> Option<PageRange> {
         let last = self.search.donor.load(Relaxed) as usize;
-        // Also one shard of another home, whose threads may have left a slab.
+        // Threads of another home may have left a slab.
         let shards = self.homes();
         let other = self.search.shard.load(Relaxed) as usize % shards;
         let (mut looks, mut patience) = (LOOKS, Patience { slabs: SLABS, tries: TRIES });
@@ -201,14 +199,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     fn table(&self) -> Option<Morphs> {
-        // No more entries than pages: address space may be short.
+        // Address space may be short.
         let most = MOST.min(self.layout().records.len());
         let table = self.system.map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
         // SAFETY: the mapping is new, zeroed, aligned and permanent.
         Some(Morphs::new(unsafe { Table::new(table as *mut Morph, most) }))
     }
 
-    /// All free pages or none.
+    /// All or none.
     fn take_free(&self, parts: &[Part]) -> bool {
         let free = || parts.iter().filter(|part| part.donor.is_none()).map(|part| part.range);
         if free().next().is_none() {
@@ -249,7 +247,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let ((home, to), mut slabs, mut morphs) = loop {
             let slabs = self.slabs(known.0, known.1.into());
             let morphs = self.morphs.lock();
-            // The slab may have settled or changed its class before.
+            // The slab may have settled or changed its class.
             match owner(&morphs)? {
                 now if now == known => break (known, slabs, morphs),
                 now => known = now,

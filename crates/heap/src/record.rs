@@ -1,11 +1,8 @@
-//! The heap's record of each page of its region.
-//!
-//! **State.** A slab's record, with these words of the front end:
+//! The heap's record of each page: a slab's record, with these words of the front end.
 //! ```text
-//! byte (1): shard of the slab
-//! tag:      number (16 bits) and class (8 bits) of the private heap that owns the page
+//! byte: shard of the slab
+//! tag:  number (16 bits) and class (8 bits) of the private heap that owns the page
 //! ```
-//! Private heaps link their large objects here.
 //!
 //! **Unsafe.** Declares that zeros are a valid record.
 
@@ -42,7 +39,7 @@ impl PageRecord {
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 
-    /// Sets the shard before the slab hands anything out.
+    /// Before the slab hands anything out.
     pub fn set_owner(&self, owner: usize) {
         // ORDERING: Release pairs with the Acquire in `owner`.
         self.0.front_byte.store(owner as u8, Ordering::Release);
@@ -58,7 +55,7 @@ impl PageRecord {
         (tag as u16, (tag >> CLASS_SHIFT) as u8)
     }
 
-    /// A large object's neighbours in its heap's list: next and previous, as pages plus 1, or 0.
+    /// Of large objects in a private heap: next and previous, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         self.0.neighbours()
     }
@@ -67,7 +64,7 @@ impl PageRecord {
         self.0.set_neighbours(next, prev);
     }
 
-    /// Reads each field before a model's threads begin.
+    /// Before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();

@@ -1,8 +1,7 @@
 //! When to search for another class's slab, and which class to ask.
 //!
 //! A search costs try-locks, so it backs off while it finds nothing. In steady state no slab
-//! morphs, since each free on a morphed one is slow. All are hints: a lost update costs one search
-//! more or less.
+//! morphs, since each free on a morphed one is slow. A lost update costs one search more or less.
 
 use crate::size_class::{self, CLASSES};
 // Not loom's: no invariant depends on it.
@@ -10,35 +9,34 @@ use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
-/// Smaller heaps do not search: 4 MiB.
+/// 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
 /// In requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class gives slabs if it took none of the last 1/32 of the pages in use. Other classes refill
-/// their slabs' gaps: when all sizes come and go together, morphing gains nothing.
+/// A class gives slabs if it took none of the last 1/32 of the pages in use. Others refill their
+/// slabs' gaps: morphing gains nothing.
 const REST_PART: u32 = 32;
 
-/// Part of a peak that is forgotten in a second.
+/// Forgotten in a second.
 const FORGET_PART: u32 = 64;
 
 struct Luck {
-    /// Requests left without a search.
+    /// In requests.
     pause: AtomicU8,
     last_pause: AtomicU8,
 }
 
 pub struct Search {
     pages: AtomicU32,
-    /// The class that last gave a slab, or was last asked; 0 at first.
+    /// The last donor, or class asked; 0 at first.
     pub(crate) donor: AtomicU32,
     /// Asked besides the home.
     pub(crate) shard: AtomicU32,
     /// Pages of slabs.
     taken: AtomicU32,
-    /// `taken` at each class's last slab.
+    /// `taken` at the class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
-    /// The most of each class lately are its peak.
     slabs: [Hint; CLASSES + 1],
     peaks: [Hint; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
@@ -57,7 +55,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// For models: what the next search asks.
+    /// For models.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
@@ -83,12 +81,12 @@ impl Search {
         self.slabs[class].fetch_sub(1, Relaxed);
     }
 
-    /// Whether one slab more is more than the class had lately.
+    /// Whether one slab more is more than lately.
     pub(crate) fn is_growth(&self, class: usize) -> bool {
         self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
     }
 
-    /// Each second; peaks are forgotten within minutes.
+    /// Each second.
     pub(crate) fn tick(&self) {
         for (slabs, peak) in self.slabs.iter().zip(&self.peaks) {
             let old = peak.load(Relaxed);
@@ -97,7 +95,7 @@ impl Search {
         }
     }
 
-    /// Whether the class has slabs of several objects, and takes none while others do.
+    /// Whether it has slabs of several objects and takes none while others do.
     pub(crate) fn gives(&self, class: usize) -> bool {
         // Models do not see the hint, and would miss orders of steps.
         let has_slabs = cfg!(loom) || self.slabs[class].load(Relaxed) > 0;

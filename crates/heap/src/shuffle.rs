@@ -1,7 +1,7 @@
 //! Random order for free objects of a hardened heap.
 //!
-//! Each order of up to 64 objects is about as likely; the bits of a draw are rounded to places,
-//! which favours some by up to a quarter. An object costs 12 instructions.
+//! Each order of up to 64 objects is about as likely: rounding favours some by up to a quarter. An
+//! object costs 12 instructions.
 //!
 //! **Unsafe.** Reads and writes the links of free objects.
 
@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_slab::{Chain, end};
 
-/// A counter, mixed with a secret, so that an attacker cannot predict it.
+/// An attacker cannot predict it.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     count: u64,
@@ -36,7 +36,7 @@ impl SharedRandom {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const NEW: Self = Self(AtomicU64::new(0));
 
-    /// The `n`-th generator, as last kept.
+    /// As last kept.
     pub fn of(&self, key: &Key, n: u64) -> Random {
         let new = Random::new(key, !n);
         match self.0.load(Relaxed) {
@@ -56,8 +56,7 @@ const MOST: usize = 64;
 const BITS: u32 = 8;
 const DRAWN: u32 = u64::BITS / BITS;
 
-/// One of up to 2^18 orders of 2^k places: places times an odd number, moved, some bits changed,
-/// times another odd number.
+/// One of up to 2^18 orders of 2^k places.
 #[derive(Clone, Copy)]
 struct Order {
     step: u32,
@@ -87,11 +86,10 @@ impl Order {
 pub enum Wrong {
     /// By this number of objects.
     Short(u32),
-    /// An address that is no free object.
     NotFree(*mut u8),
 }
 
-/// `pass` sees each of `n` ≥ 1 objects before its link is read, and reports whether it is one.
+/// `pass` reports whether each of `n` ≥ 1 is an object, before its link is read.
 ///
 /// # Safety
 /// The caller owns the objects, which `pass` tells from others.
@@ -119,14 +117,14 @@ pub unsafe fn shuffle(
         }
         .map_err(|wrong| if let Wrong::Short(n) = wrong { Wrong::Short(n + left - piece) } else { wrong })?;
         let (last, (head, n)) = (dealt.last(), dealt.into_raw());
-        // SAFETY: the piece's objects are linked from the first to the last.
+        // SAFETY: the piece's objects are linked to the last.
         unsafe { chain.append(head, last, n) };
         (at, left) = (rest, left - piece);
     }
     Ok(chain)
 }
 
-/// [`shuffle`] in a quarter of the instructions for 2^k ≤ 64 objects: up to 2^18 orders.
+/// [`shuffle`] in a quarter of the instructions for 2^k ≤ 64 objects.
 ///
 /// # Safety
 /// As there.
@@ -150,8 +148,7 @@ pub unsafe fn deal(
 
 type Places = [MaybeUninit<*mut u8>; MOST];
 
-/// `put` gets each of `n` ≤ 64 objects and writes all places below `n`, the new order. Also returns
-/// the rest.
+/// `put` writes all places below `n` ≤ 64 once, in the new order. Also returns the rest.
 ///
 /// # Safety
 /// As [`shuffle`], and by what `put` does.
@@ -172,7 +169,7 @@ unsafe fn place(
         // SAFETY: a free object of the caller's.
         at = unsafe { at.cast::<*mut u8>().read() };
     }
-    // SAFETY: the first `n` places are written; they hold the caller's objects.
+    // SAFETY: the first `n` places hold the caller's objects.
     unsafe {
         let whole = core::slice::from_raw_parts(places.as_ptr().cast::<*mut u8>(), n as usize);
         let mut next = end();

@@ -1,6 +1,4 @@
 //! Span sources: the layers between a size class's slabs and the page heap (TEMERAIRE §3).
-//!
-//! Each source wraps the one below it:
 //! ```text
 //! Recut     slabs of other classes serve before the page heap (`morph.rs`)
 //! Marked    marks a class's spans in the page map; keeps freed short spans in front
@@ -28,7 +26,7 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt, SLOW_NS, STEP};
 use craton_slab::SlabCache;
 
-/// Long spans returned under one lock: some 10 µs.
+/// One hold of the lock: some 10 µs.
 const DRAINED_AT_ONCE: u32 = 64;
 
 /// For slabs that must use what they have.
@@ -55,7 +53,7 @@ pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
-    /// A short span freed lately; takes no lock.
+    /// Takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let cpu = self.heap.system.cpu();
         let range = self.heap.spans.pop(cpu, pages, align, density).or_else(|| {
@@ -137,7 +135,6 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         span
     }
 
-    /// Cuts a longer kept span, or drains all kept ones.
     #[cold]
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
@@ -232,7 +229,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Cuts the adjacent spans `parts` into spans of `each` pages.
+    /// Cuts the adjacent spans `parts`.
     pub(crate) fn recut(
         &mut self,
         range: PageRange,
@@ -253,7 +250,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// For free, backed pages between other spans.
+    /// For free, backed pages between spans.
     pub(crate) fn alloc_at(&mut self, range: PageRange) -> bool {
         let taken = self.pages.alloc_at(range);
         if taken {
@@ -262,7 +259,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         taken
     }
 
-    /// Within the hard limit.
     pub(crate) fn resize(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let Some(hard) = self.heap.gate.hard().filter(|_| len > span.len) else {
             return self.resize_free(span, len);
@@ -299,7 +295,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         });
     }
 
-    /// Returns whether more long spans may be left.
+    /// `false`: no more are left.
     pub(crate) fn drain_some(&mut self) -> bool {
         (0..DRAINED_AT_ONCE).all(|_| {
             let span = self.heap.large.evict_any();
@@ -312,13 +308,13 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         self.heap.used_with(&self.pages)
     }
 
-    /// Whether the limit allows `more` pages once all free memory is returned.
+    /// Whether `more` pages fit once all free memory is returned.
     pub(crate) fn could_hold(&self, hard: u64, more: Pages) -> bool {
         let in_use = u64::from(self.pages.in_use().0) + u64::from(more.0);
         (in_use << PAGE_SHIFT) + self.heap.besides(&self.pages) <= hard
     }
 
-    /// Returns free memory; `false` if more than `most` bytes stay in use.
+    /// `false`: more than `most` bytes stay in use.
     pub(crate) fn keep_below(&mut self, most: u64) -> bool {
         while self.used() > most {
             if self.release_step(most) == 0 {
@@ -415,7 +411,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Outside of the lock. After a slow first touch the page heap asks for no more hugepages.
+    /// Outside of the lock.
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {
@@ -454,7 +450,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.for_complete(|slabs, source| slabs.free_complete(u32::MAX, &self.layout().records, source));
     }
 
-    /// Returns the slabs that no request needed since the last call.
+    /// Those that no request needed since the last call.
     pub(crate) fn drop_idle(&self) {
         self.for_complete(|slabs, source| slabs.free_idle(&self.layout().records, source));
     }

@@ -3,9 +3,9 @@
 //! free ──> lists[class] ──> cleared, shuffled ──> Stage::old ──> Stage::out ──> malloc
 //!          newest objects                         older ones    (and refills)
 //! ```
-//! A turn moves both groups one step to the right. It comes when the newest are [`wait`], or when
-//! `out` is empty and the newest are half as many. A table leads requests to `out`, so that the
-//! fast paths stay the same.
+//! A turn moves both groups to the right when the newest are [`wait`], or when `out` is empty and
+//! the newest are half as many. A table leads requests to `out`, so that the fast paths stay the
+//! same.
 //!
 //! **Invariants.** *Q1* an object goes out only after `wait / 2` later frees of its class in this
 //! cache, except after a flush of the whole cache. *Q2* objects in `out`, in transfer slots and on
@@ -14,8 +14,7 @@
 //! **Threads.** A signal handler that interrupts a push can lose objects: the turn reports it.
 //!
 //! **Cost.** 23 instructions and the clearing for each object, some 180 for each turn. A ring for
-//! each class would cost a mispredicted jump in each free (1.57 times the default's time; turns
-//! 1.40).
+//! each class mispredicts a jump in each free: 1.57 times the default's time, turns 1.40.
 //!
 //! **Unsafe.** Reads and writes free objects that the cache owns.
 
@@ -29,19 +28,17 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use craton_slab::{Chain, end};
 
-/// One cache line.
 #[repr(C, align(64))]
 struct Stage {
     out: List,
-    /// Objects freed before the last turn, linked from `old` to `last`.
+    /// Linked from `old` to `last`.
     old: *mut u8,
     last: *mut u8,
     old_len: u32,
     /// Bound of the newest; 0 in a closed class.
     wait: i32,
-    /// Objects not yet reported to [`Hooks::reused`].
+    /// Not yet reported to [`Hooks::reused`].
     reused: u32,
-    /// As [`cleared_pairs`] counts them.
     pairs: u32,
 }
 
@@ -58,18 +55,17 @@ pub struct HardenedCache {
     stages: Stages,
 }
 
-/// Bounds of the newest; powers of two for [`deal`]. More would fall out of the processor's caches,
-/// fewer make turns frequent.
+/// Powers of two for [`deal`]. More would fall out of the processor's caches, fewer make turns
+/// frequent.
 const WAIT_BYTES: usize = 4 << 10;
 const WAIT_OBJECTS: usize = 32;
-/// The least bound, of objects up to 1 KiB.
+/// For objects up to 1 KiB.
 const WAIT_LEAST: usize = 16;
 const WAIT_LEAST_UP_TO: usize = 1 << 10;
 
-/// Objects between two reports: all threads share the counts.
 const REPORTED: u32 = 1024;
 
-/// Bound of each group's objects; at least 1.
+/// Bound of each group's objects.
 pub const fn wait(class: usize) -> u32 {
     match WAIT_BYTES / size_class::size_of_class(class) {
         n if n < WAIT_LEAST && size_class::size_of_class(class) <= WAIT_LEAST_UP_TO => WAIT_LEAST as u32,
@@ -88,8 +84,6 @@ impl ThreadCache {
         offset_of!(HardenedCache, stages) + offset_of!(Stages, of) + class * size_of::<Stage>() + offset_of!(Stage, out)
     }
 
-    /// Leads requests to the stages' empty lists.
-    ///
     /// # Safety
     /// As [`ThreadCache::begin`]; memory for a [`HardenedCache`] is there.
     pub(super) unsafe fn begin_stages(at: *mut Self, key: &Key) {
@@ -139,7 +133,7 @@ impl ThreadCache {
     #[inline]
     pub(super) fn source_mut(&mut self, class: usize) -> &mut List {
         match self.stage(class) {
-            // SAFETY: the cache owns it, and is borrowed.
+            // SAFETY: the cache owns it.
             Some(stage) => unsafe { &mut (*stage).out },
             None => &mut self.lists[class],
         }
@@ -177,7 +171,7 @@ impl ThreadCache {
 
     #[inline]
     pub fn is_turn_due(&self, class: usize) -> bool {
-        // SAFETY: the cache owns the stage.
+        // SAFETY: the cache owns it.
         self.is_full(class) && self.stage(class).is_some_and(|stage| unsafe { (*stage).wait > 0 })
     }
 
@@ -191,7 +185,7 @@ impl ThreadCache {
         })
     }
 
-    /// Few objects for a class that frees, since all of them wait later.
+    /// Few for a class that frees, since all of them wait later.
     pub fn most_wanted(&self, class: usize) -> u32 {
         match self.stage(class) {
             Some(stage) if 4 * self.newest(class, stage) >= wait(class) as i32 => wait(class),
@@ -206,7 +200,7 @@ impl ThreadCache {
     }
 
     pub fn take_reuse(&mut self, class: usize) -> u32 {
-        // SAFETY: the cache owns it, and is borrowed.
+        // SAFETY: the cache owns it.
         self.stage(class).map_or(0, |stage| unsafe { core::mem::take(&mut (*stage).reused) })
     }
 
@@ -227,7 +221,6 @@ impl ThreadCache {
         }
     }
 
-    /// Empties both groups.
     pub fn end_waits<H: Hooks>(&mut self, class: usize, mut give: impl FnMut(Chain)) {
         for _ in 0..2 {
             let Some(stage) = self.stage(class) else { return };
@@ -242,8 +235,6 @@ impl ThreadCache {
         }
     }
 
-    /// Makes the newest the older ones.
-    ///
     /// # Safety
     /// It is the class's stage, whose older objects the caller takes.
     #[inline]
