@@ -1,7 +1,6 @@
 //! Requests beyond the size classes, and resizes in place (TEMERAIRE §3).
 //!
-//! Size classes reach to 256 KiB; malloc uses them up to 128 KiB. From 32 MiB, or when the region
-//! is full, an object is a separate mapping.
+//! From 32 MiB, or when the region is full, an object is a separate mapping.
 //!
 //! **Unsafe.** Clears newly allocated memory.
 
@@ -13,12 +12,11 @@ use crate::size_class::{self, MAX_CLASSED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
 
-/// Larger objects, if sparsely touched, get separate mappings.
+/// Sparsely touched objects of this size get separate mappings.
 const SPARSE_MIN: usize = 4 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// For more than [`MAX_CLASSED`] bytes, or an alignment (a power of two) of no class. Null
-    /// without memory.
+    /// For more than [`MAX_CLASSED`] bytes, or an alignment of no class. Null without memory.
     pub fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
             // The region is aligned to a hugepage only.

@@ -2,9 +2,6 @@
 //!
 //! **Units.** Bytes in use: backed page heap, its metadata, and whole huge objects.
 //!
-//! **State.** All zeros: no limits. A heap that cannot get below its soft limit is checked again
-//! after a step of growth; `low` then re-arms the limit.
-//!
 //! **Threads.** A new limit counts from the next use of the page heap's lock at the latest. If two
 //! threads arm the gate, the later one wins, or `low` triggers a check.
 
@@ -23,7 +20,7 @@ pub struct Gate {
     /// Complement of `high`: zero is out of reach.
     not_high: AtomicU64,
     low: AtomicU64,
-    /// Also of those about to be mapped.
+    /// Includes huge objects about to be mapped.
     huge: AtomicU64,
 }
 
@@ -70,7 +67,7 @@ impl Gate {
         });
     }
 
-    /// The soft limit could not be kept: the next check is due a step later.
+    /// The soft limit could not be kept: the next check is due a step later, or below `low`.
     pub fn rearm_above(&self, used: u64) {
         self.for_soft(|soft| {
             let soft = soft.unwrap_or(u64::MAX);

@@ -42,6 +42,7 @@ pub struct Layout {
     /// Never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
     pub key: Key,
+    /// Freed objects wait, are cleared and shuffled.
     pub hardened: bool,
 }
 
@@ -75,7 +76,7 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     pub(crate) spans: SpanCache,
     /// Freed large objects' spans.
     pub(crate) large: LargeCache,
-    /// With the caches in front.
+    /// Includes the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) huge_bytes: AtomicU64,
@@ -84,7 +85,7 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     /// For readers without the lock.
     pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
-    /// Plus 1; changed under the page heap's lock.
+    /// The hugepage's number plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
     /// The period's number; its guard pages in the low byte.
     pub(crate) guards: AtomicU64,

@@ -56,7 +56,7 @@ pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen
     Seen::of(system.resident(entry.at + offset, bytes), bytes)
 }
 
-/// By its first and middle hugepage.
+/// Looks at the first and the middle hugepage.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
@@ -74,7 +74,6 @@ const REMEMBERED: usize = 32;
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 7] = [
         ("huge.entries", offset_of!(Self, entries)),
         ("huge.capacity", offset_of!(Self, capacity)),
@@ -137,8 +136,8 @@ impl HugeTable {
         None
     }
 
-    /// From which address on a mapping should have hugepages at once. A probe's first hugepage
-    /// stays small.
+    /// The address from which a mapping should have hugepages. A probe's first hugepage stays
+    /// small.
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
@@ -236,7 +235,7 @@ impl HugeTable {
             if e.at == 0 {
                 break;
             }
-            // An entry may move into the gap if its probe starts at or before it.
+            // An entry may move if its probe starts at or before the gap.
             let from = self.slot(e.at);
             if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
                 self.entries_mut()[gap] = e;

@@ -186,6 +186,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             {
                 self.unmap_kept(old);
             }
+            // A kept mapping still counts as in use.
             table.kept.put(entry, now);
             return Ok(());
         }

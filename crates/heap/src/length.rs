@@ -19,7 +19,6 @@ const GONE: u32 = 1 << 31;
 const GUARD: u32 = 1 << 30;
 
 impl SpanLength {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("length.gone_bit", GONE as usize), ("length.guard_bit", GUARD as usize)];
 

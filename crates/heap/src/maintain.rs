@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
-/// Pages that one call releases from hugepages in use: a system call each, 2 ms.
+/// Pages released in one call from hugepages in use: 2 ms.
 const BROKEN_NOW: Pages = Pages(2048);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -73,7 +73,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
-    /// A broken hugepage that a rise will refill; ends as [`Heap::begin_collapse`].
+    /// Chooses a broken hugepage that a rise will refill; else as [`Heap::begin_collapse`].
     pub fn begin_refill(&self) -> Option<HugePageId> {
         let mut pages = self.pages.lock();
         let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
@@ -107,7 +107,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         before.is_none_or(|most| pages.keep_below(most)) && goes_on
     }
 
-    /// The next hugepage of a huge object to collapse.
     pub fn next_dense_mapping(&self) -> Option<usize> {
         if !self.backs_huge() {
             return None;
@@ -118,7 +117,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(at)
     }
 
-    /// As [`Heap::end_collapse`].
     pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.pages.lock().count_collapse(result, took)
     }
@@ -181,8 +179,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// In a fork's child: ends a collapse of another thread. A fork that interrupted the lock's
-    /// holder leaves a child that runs without the heap.
+    /// For a fork's child. If the fork interrupted the lock's holder, the child runs without the
+    /// heap.
     pub fn forked(&self) {
         let Some(pages) = self.pages.try_lock() else { return };
         let mut pages = Locked { heap: self, pages };

@@ -8,15 +8,13 @@ pub enum Misuse {
     WrongAlign { given: usize },
     /// Another heap than the caller's.
     OtherHeap,
-    /// It never existed.
     NoHeap,
     HeapDestroyed,
     /// The library's own heaps cannot be destroyed.
     HeapStays,
-    /// It never existed.
     NoCache,
     CacheDestroyed,
-    /// This call cannot free it.
+    /// This call cannot free the cache's object.
     OfCache { cache: u16 },
     /// The caller's is `given`.
     OtherCache { its: u16, given: u16 },
@@ -26,7 +24,7 @@ pub enum Misuse {
     Freed { size: usize },
     /// `offset` bytes behind an object's start.
     Inside { offset: usize, size: usize },
-    /// Also a huge object.
+    /// The object is large or huge.
     InsideLarge { start: usize, size: usize },
     /// In the region, but in no object.
     Unallocated,

@@ -25,11 +25,11 @@ use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Wish};
 
 /// Pages; entries take memory only once used.
 const MOST: usize = if cfg!(loom) { 32 } else { Morphs::MOST };
-/// Classes asked in one search.
+/// Bounds of one search: classes asked.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// Looked at in one search.
+/// Slabs looked at.
 const SLABS: usize = 128;
-/// Tried in one search.
+/// Slabs tried.
 const TRIES: usize = 10;
 
 struct Patience {
@@ -37,7 +37,6 @@ struct Patience {
     tries: usize,
 }
 
-/// Tries other classes' slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks> {
     below: Marked<'a, F, C, H>,
     /// Not yet handed out.

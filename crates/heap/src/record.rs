@@ -28,7 +28,6 @@ impl AsRef<SlabRecord> for PageRecord {
 const CLASS_SHIFT: u32 = 16;
 
 impl PageRecord {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("record.owner", offset_of!(SlabRecord, front_byte)), ("record.owned_class_shift", CLASS_SHIFT as usize)];
 
@@ -55,7 +54,7 @@ impl PageRecord {
         (tag as u16, (tag >> CLASS_SHIFT) as u8)
     }
 
-    /// Of large objects in a private heap: next and previous, as pages plus 1, or 0.
+    /// Neighbours in a private heap's list of large objects, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         self.0.neighbours()
     }
@@ -64,7 +63,7 @@ impl PageRecord {
         self.0.set_neighbours(next, prev);
     }
 
-    /// Before a model's threads begin.
+    /// Loom must see the fields before its threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();

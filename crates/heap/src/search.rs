@@ -43,7 +43,7 @@ pub struct Search {
 }
 
 impl Search {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const NEW: Self = Self {
         pages: AtomicU32::new(0),
         donor: AtomicU32::new(0),

@@ -39,7 +39,7 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(crate) const EMPTY: Self = Self {
         classes: [const { Class(Mutex::ranked(Rank::SizeClass, SlabCache::UNSET)) }; CLASSES],
         transfer: Transfer::EMPTY,

@@ -33,7 +33,7 @@ impl Random {
 pub struct SharedRandom(AtomicU64);
 
 impl SharedRandom {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const NEW: Self = Self(AtomicU64::new(0));
 
     /// As last kept.

@@ -7,8 +7,6 @@
 //! ```
 //! To the page heap, freed spans in front of it and complete slabs are in use.
 //!
-//! **Threads.** Under a class's lock, or none; its holder only tries other classes' locks.
-//!
 //! **Invariants.** *L1* after a request no more is in use than the hard limit, or than before. *L2*
 //! a refused request leaves the heap as it was, except memory that went back.
 
@@ -250,7 +248,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// For free, backed pages between spans.
+    /// Takes free, backed pages between spans.
     pub(crate) fn alloc_at(&mut self, range: PageRange) -> bool {
         let taken = self.pages.alloc_at(range);
         if taken {
@@ -411,7 +409,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Outside of the lock.
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {

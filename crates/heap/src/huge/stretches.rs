@@ -3,9 +3,6 @@
 //! A mapping for each object would cost two system calls and its page tables. A free releases the
 //! memory at once; the addresses stay for the next object.
 //!
-//! **State.** A new stretch is as long as all before it together, from [`FIRST`] to [`LONGEST`]
-//! hugepages.
-//!
 //! **Invariants.** No part of a stretch is unmapped alone, so that the system cannot map others
 //! there. Empty stretches are unmapped, except one of [`FIRST`].
 
@@ -21,7 +18,7 @@ const MOST: usize = 128;
 struct Stretch {
     /// 0: no stretch.
     at: usize,
-    /// Hugepages of objects, and behind the end.
+    /// The hugepages of objects, and those behind the end.
     taken: PageBits,
     len: u32,
     used: u32,
@@ -90,7 +87,6 @@ impl Stretches {
         self.stretches[self.last].take(len)
     }
 
-    /// With room for `least` hugepages.
     fn add(&mut self, system: &impl Mappings, least: u32) -> Option<usize> {
         let free = self.stretches.iter().position(|stretch| stretch.at == 0)?;
         let all = self.stretches[..self.end].iter().map(|stretch| stretch.len).sum::<u32>();
@@ -118,7 +114,7 @@ impl Stretches {
         true
     }
 
-    /// The addresses read as zeros. Returns an empty stretch to unmap.
+    /// Needs zeroed memory. Returns an empty stretch to unmap.
     pub fn give(&mut self, entry: Entry) -> Option<Entry> {
         let stretch = self.of(entry.at)?;
         let (first, len) = (stretch.place(entry.at), hugepages(entry.bytes));

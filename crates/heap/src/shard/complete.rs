@@ -1,6 +1,6 @@
 //! Counts of the complete slabs that a shard's classes keep (Bonwick94 §3.4, §3.2).
 //!
-//! A program whose use swings then takes only its shard's locks. They go back before the heap
+//! They let a program whose use swings take only its shard's locks. They go back before the heap
 //! grows, on a release, and if unneeded for a second ([`crate::spans`]).
 
 use crate::size_class::{self, CLASSES};
@@ -23,7 +23,7 @@ pub(crate) struct Complete {
 }
 
 impl Complete {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(super) const NONE: Self = Self {
         pages: AtomicU32::new(0),
         uses: AtomicU32::new(0),

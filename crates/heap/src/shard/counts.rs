@@ -19,7 +19,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(super) const NONE: Self =
         Self { refills: AtomicU32::new(0), is_late: AtomicBool::new(false), objects: AtomicU64::new(0) };
 

@@ -1,10 +1,8 @@
 //! The transfer cache: batches of free objects between threads' caches (TEMERAIRE §3).
 //!
 //! A batch changes hands in one lock-free exchange: no thread waits, and a fork finds a consistent
-//! state. To the slabs its objects are live. Classes above 32 KiB have batches of one object, which
-//! slabs serve as fast.
-//!
-//! **State.** For each class four slots: a batch's first object, or null.
+//! state. To the slabs its objects are live. Above 32 KiB a batch is one object, which slabs serve
+//! as fast.
 //!
 //! **Invariants.** M4: an exchange empties a slot before it is filled.
 //!
@@ -26,10 +24,10 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// A class's bytes and slots, for readers of another process's memory.
+    /// A class's bytes and slots.
     pub const SHAPE: [usize; 2] = [size_of::<Slots>(), SLOTS];
 
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
     pub fn keeps(class: usize) -> bool {
@@ -40,7 +38,7 @@ impl Transfer {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// Returns the batch if not full, too large, or without a slot.
+    /// Returns a batch that is not full, too large, or without a slot.
     pub fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
         if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);

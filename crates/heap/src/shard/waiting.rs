@@ -27,10 +27,10 @@ const fn places(class: usize) -> usize {
 }
 
 impl Waiting {
-    /// A class's bytes, offset and number of places, for readers of another process's memory.
+    /// A class's bytes, and the offset and number of its places.
     pub const SHAPE: [usize; 3] = [size_of::<Ring>(), core::mem::offset_of!(Ring, places), PLACES];
 
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const EMPTY: Self = Self(
         [const { Ring { frees: AtomicU32::new(0), places: [const { AtomicPtr::new(null_mut()) }; PLACES] } }; CLASSES],
     );

@@ -1,10 +1,10 @@
 //! A cache's copy of the heap's fields, and how other threads reach its thread.
 //!
-//! Frees look up only pages below the cache's page count. At 0 each free is slow: it then serves a
-//! flush request or reads the mailbox (both `craton-malloc`'s).
+//! Frees look up only pages below the cache's page count. At 0 each free is slow, and serves a
+//! flush request or reads the mailbox.
 //!
-//! **Threads.** Any thread or process may store the 0; its thread restores the count. A torn store
-//! only slows frees. The fast path reads it plainly: an atomic load would cost an instruction.
+//! **Threads.** Any thread or process may store the 0; a torn store only slows frees. The fast path
+//! reads it plainly: an atomic load would cost an instruction.
 //!
 //! **Unsafe.** Writes into caches of other threads.
 
