@@ -1,8 +1,7 @@
 //! What caches refill from and flush to (TEMERAIRE §3, Bonwick94 §3).
 //!
 //! A refill takes a batch from the transfer cache, else objects of the home's slabs, else, before
-//! the heap would grow, another shard's. A flush moves a full batch to the transfer cache, or
-//! returns objects to their slabs.
+//! the heap would grow, another shard's.
 //!
 //! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 
@@ -77,7 +76,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
-    /// Whether the transfer cache has room.
     pub fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }

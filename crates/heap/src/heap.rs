@@ -1,9 +1,9 @@
 //! The heap's state, its locks, and the addresses of its parts.
 //!
-//! **State.** Each shard has a transfer cache, and a locked slab cache for each size class. A
-//! thread refills from one shard, its home, so that threads share neither locks nor objects' lines.
+//! A thread refills from one shard, its home, so that threads share neither locks nor objects'
+//! lines.
 //!
-//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
+//! **Threads.** The holder of a class's lock only tries another's; `huge` is a leaf.
 //!
 //! **Unsafe.** Shares what `install` writes once, before any other thread knows the heap.
 
@@ -126,7 +126,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Page heap and huge objects each own a clock.
     pub const fn new(floor: F, system: F::System, clock: C, huge_clock: C) -> Self {
         Self {
             granted_pages: AtomicUsize::new(0),

@@ -1,7 +1,6 @@
 //! The table of huge objects: separate mappings.
 //!
-//! It recognises a pointer before its memory is touched, and remembers freed objects, to tell a
-//! double free from a foreign pointer.
+//! It remembers freed objects, to tell a double free from a foreign pointer.
 //!
 //! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles.
 //! Address 0 is empty; removal closes the gap behind it.

@@ -1,8 +1,8 @@
 //! Huge objects: their mappings, and large objects that outgrow the region.
 //!
-//! A huge object grows in place if the space behind it is free, else its page tables move to where
-//! hugepages stay whole. A large one moves its whole hugepages into a separate mapping in 12 to 60
-//! µs; a copy takes 75 µs for each 2 MiB and doubles the memory for a moment.
+//! Huge objects grow in place, or by moving page tables to where hugepages stay whole. A large
+//! object moves its whole hugepages into a separate mapping in 12 to 60 µs; a copy takes 75 µs for
+//! each 2 MiB and doubles the memory for a moment.
 //!
 //! **Threads.** Under the table's lock, so that no thread sees a stale address. The page heap
 //! learns of a move only on success.
@@ -31,7 +31,6 @@ const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
 /// With this alignment few small objects share a hugepage.
 const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
-/// Room left behind an object that moved.
 const ROOM_PART: usize = 4;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -128,7 +127,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// With hugepages if earlier mappings were dense.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
@@ -270,7 +268,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry.at as *mut u8)
     }
 
-    /// From the region or a stretch to a new mapping.
     pub(crate) fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         table.prepare(&self.system).ok()?;

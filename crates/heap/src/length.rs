@@ -1,7 +1,7 @@
 //! The length of the span that begins at a page.
 //!
-//! **State.** A word apart from the records: a large object's program may touch little of it. Top
-//! bit: the length of a freed large object; next bit: its last page is a guard page.
+//! **State.** A large object touches this word, not its larger record. Top bit: the length of a
+//! freed large object; next bit: its last page is a guard page.
 //!
 //! **Unsafe.** Declares that zeros are a valid length.
 

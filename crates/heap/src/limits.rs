@@ -8,7 +8,6 @@ use craton_base::{Clock, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, PageHeapExt};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Takes the lock.
     pub fn used(&self) -> u64 {
         self.used_with(&self.pages.lock())
     }

@@ -179,8 +179,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// For a fork's child. If the fork interrupted the lock's holder, the child runs without the
-    /// heap.
+    /// In a fork's child: ends another thread's collapse. If the fork interrupted the lock's
+    /// holder, the child runs without the heap.
     pub fn forked(&self) {
         let Some(pages) = self.pages.try_lock() else { return };
         let mut pages = Locked { heap: self, pages };

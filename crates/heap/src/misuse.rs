@@ -1,4 +1,4 @@
-//! The misuses of a pointer, of all layers, so that a report needs one text for each.
+//! The misuses of a pointer, of all layers.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
@@ -8,11 +8,15 @@ pub enum Misuse {
     WrongAlign { given: usize },
     /// Another heap than the caller's.
     OtherHeap,
+    /// It never existed.
     NoHeap,
+    /// It existed before.
     HeapDestroyed,
     /// The library's own heaps cannot be destroyed.
     HeapStays,
+    /// It never existed.
     NoCache,
+    /// It existed before.
     CacheDestroyed,
     /// This call cannot free the cache's object.
     OfCache { cache: u16 },

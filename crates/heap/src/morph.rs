@@ -5,10 +5,10 @@
 //! `gather.rs`). Its pages are marked [`MORPHED`] until it has one class again: each free there
 //! leaves the fast path.
 //!
-//! **Threads.** A slab morphs under the locks of its old and new classes and of the table; the old
-//! classes' are only tried. It settles under the new class's and the table's. So the table's lock
-//! alone makes the page map and a slab's record reliable. Cached objects of the old class count as
-//! live; a flush forwards them here.
+//! **Threads.** A slab morphs under the locks of its old and new classes and of the table, and
+//! settles under the new class's and the table's. So the table's lock alone makes the page map and
+//! a slab's record reliable. Cached objects of the old class count as live; a flush forwards them
+//! here.
 //!
 //! **Unsafe.** Hands slabs the region's address, and gives the table its memory.
 

@@ -18,7 +18,7 @@ const LONGEST_PAUSE: u8 = 16;
 /// slabs' gaps: morphing gains nothing.
 const REST_PART: u32 = 32;
 
-/// Forgotten in a second.
+/// The part of a peak that a second forgets.
 const FORGET_PART: u32 = 64;
 
 struct Luck {
@@ -81,7 +81,7 @@ impl Search {
         self.slabs[class].fetch_sub(1, Relaxed);
     }
 
-    /// Whether one slab more is more than lately.
+    /// Whether one slab more would pass the recent peak.
     pub(crate) fn is_growth(&self, class: usize) -> bool {
         self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
     }
@@ -118,7 +118,6 @@ impl Search {
         left == 0
     }
 
-    /// The caller holds the class's lock.
     pub(crate) fn note(&self, class: usize, found: bool) {
         let Luck { pause, last_pause } = &self.luck[class];
         let next = if found { 0 } else { (2 * last_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };

@@ -1,7 +1,6 @@
 //! Random order for free objects of a hardened heap.
 //!
-//! Each order of up to 64 objects is about as likely: rounding favours some by up to a quarter. An
-//! object costs 12 instructions.
+//! Each order of up to 64 objects is about as likely: rounding favours some by up to a quarter.
 //!
 //! **Unsafe.** Reads and writes the links of free objects.
 

@@ -27,7 +27,6 @@ use craton_slab::SlabCache;
 /// One hold of the lock: some 10 µs.
 const DRAINED_AT_ONCE: u32 = 64;
 
-/// For slabs that must use what they have.
 pub struct NoSpans;
 
 impl SpanSource for NoSpans {
@@ -227,7 +226,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Cuts the adjacent spans `parts`.
     pub(crate) fn recut(
         &mut self,
         range: PageRange,
@@ -322,7 +320,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         true
     }
 
-    /// Returns the pages released.
     pub(crate) fn release_step(&mut self, most: u64) -> u64 {
         let more = self.used().saturating_sub(most);
         let more = Bytes(more as usize).pages_up().unwrap_or(STEP).min(STEP);

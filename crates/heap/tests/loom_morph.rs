@@ -57,7 +57,6 @@ fn give(world: &World, home: usize, object: usize) {
     hand.empty(world);
 }
 
-/// By a thread that then ends.
 fn take(world: &World, home: usize) -> usize {
     let hand = world.hand(home);
     let object = hand.take(world, to());

@@ -43,7 +43,6 @@ mod mapping {
     use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
-    /// For one class.
     #[repr(C, align(64))]
     struct Area {
         counts: [AtomicU32; 6],
@@ -205,8 +204,6 @@ mod rseq {
             Some(0)
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
             let _running = RUNNING[0].lock();
             let Some(array) = Array::of(table, place) else { return null_mut() };
@@ -219,8 +216,6 @@ mod rseq {
             object
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn push(&self, table: &Table, place: Place, pointer: *mut u8) -> bool {
             let _running = RUNNING[0].lock();
             let Some(array) = Array::of(table, place) else { return false };
@@ -269,8 +264,6 @@ mod heap {
             chain
         }
 
-        /// # Safety
-        /// As the real one.
         pub fn pop_marked(&self, _class: usize, chain: &mut Chain) -> Option<*mut u8> {
             chain.pop()
         }
@@ -283,8 +276,6 @@ mod heap {
             }
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn give_marked(&self, class: usize, object: *mut u8) {
             let mut chain = Chain::EMPTY;
             // SAFETY: by the contract.
@@ -298,8 +289,6 @@ mod heap {
             false
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn pass_on_or_give(&self, _home: usize, class: usize, chain: Chain) {
             // SAFETY: by the contract.
             unsafe { self.give(class, chain) };
@@ -354,7 +343,6 @@ impl World {
         Arc::new(world)
     }
 
-    /// An area holds objects.
     fn warm() -> Arc<Self> {
         let world = Self::new();
         let objects = [world.take(), world.take()];

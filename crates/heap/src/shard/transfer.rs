@@ -1,8 +1,7 @@
 //! The transfer cache: batches of free objects between threads' caches (TEMERAIRE §3).
 //!
 //! A batch changes hands in one lock-free exchange: no thread waits, and a fork finds a consistent
-//! state. To the slabs its objects are live. Above 32 KiB a batch is one object, which slabs serve
-//! as fast.
+//! state. Above 32 KiB a batch is one object, which slabs serve as fast.
 //!
 //! **Invariants.** M4: an exchange empties a slot before it is filled.
 //!

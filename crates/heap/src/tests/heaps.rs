@@ -139,7 +139,6 @@ fn every_refused_floor_call_is_null_and_leaves_the_heap_usable() {
         w.faults.set(FaultRule::From(n));
         let mut out = Vec::new();
         let mut rng = Rng::new(n);
-        // The region has room: the fault plan refuses.
         for _ in 0..4000 {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let object = w.take(class);

@@ -148,7 +148,6 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         self.heap.page_of(object).is_some_and(|page| self.heap.mark(page) == size_class::MORPHED)
     }
 
-    /// Morphed and settled slabs.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.heap.class_stats(class);
         (stats.morphed, stats.settled)

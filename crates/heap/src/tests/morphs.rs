@@ -33,7 +33,6 @@ fn mark(w: &World, at: usize) -> u8 {
     w.heap.mark(w.heap.page_of(at).unwrap())
 }
 
-/// Morphed and settled slabs.
 fn morphed(w: &World, class: usize) -> (u32, u32) {
     let stats = w.heap.class_stats(class);
     (stats.morphed, stats.settled)
@@ -318,7 +317,6 @@ fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
     for phase in 0..6u64 {
         let mut bytes = 0;
         while bytes < 3 << 20 {
-            // Slabs of one, two and four pages.
             let least = [100, 290, 1600, 40, 2400, 520][((phase + 2 * number) % 6) as usize];
             let size = least + rng.below(least as u64 / 4) as usize;
             own.push(take(w, size_class::class_of(size), rng.below(256) as u8));
@@ -326,7 +324,6 @@ fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
         }
         while own.len() > 3000 {
             let mut object = own.swap_remove(rng.below(own.len() as u64) as usize);
-            // It is often another thread's.
             if rng.below(4) == 0 {
                 let mut shared = shared.lock().unwrap();
                 if shared.len() < 1000 {

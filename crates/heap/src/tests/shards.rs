@@ -58,7 +58,6 @@ fn one_list_of_objects_from_several_homes_goes_back_to_each_of_them() {
     threads.iter().for_each(end);
     let out = |w: &World| -> Vec<_> { (0..3).map(|home| w.heap.slabs(home, CLASS).stats().objects_out).collect() };
     assert_eq!(out(&w), [10; 3]);
-    // Strays of strays are among them.
     all.rotate_left(7);
     threads[1].give_all(all);
     assert_eq!(out(&w), [10; 3], "they wait in its cache");

@@ -24,7 +24,6 @@ pub(crate) struct World<H: Hooks = NoHooks> {
     pub(crate) floor: RealFloor,
 }
 
-/// `budget` is the thread cache's.
 pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     on(ground(hugepages, 1), budget)
 }
@@ -112,7 +111,6 @@ impl<H: Hooks> World<H> {
         objects.into_iter().for_each(|object| self.give(object).unwrap());
     }
 
-    /// Null when refused.
     pub(crate) fn large(&self, bytes: usize) -> *mut u8 {
         self.heap.allocate_large(bytes, 1, false)
     }

@@ -4,8 +4,7 @@
 //!          newest objects                         older ones    (and refills)
 //! ```
 //! A turn moves both groups to the right when the newest are [`wait`], or when `out` is empty and
-//! the newest are half as many. A table leads requests to `out`, so that the fast paths stay the
-//! same.
+//! the newest are half as many.
 //!
 //! **Invariants.** *Q1* an object goes out only after `wait / 2` later frees of its class in this
 //! cache, except after a flush of the whole cache. *Q2* objects in `out`, in transfer slots and on
@@ -13,8 +12,8 @@
 //!
 //! **Threads.** A signal handler that interrupts a push can lose objects: the turn reports it.
 //!
-//! **Cost.** 23 instructions and the clearing for each object, some 180 for each turn. A ring for
-//! each class mispredicts a jump in each free: 1.57 times the default's time, turns 1.40.
+//! **Cost.** A turn costs some 180 instructions. A ring for each class mispredicts a jump in each
+//! free: 1.57 times the default's time, turns 1.40.
 //!
 //! **Unsafe.** Reads and writes free objects that the cache owns.
 
@@ -31,7 +30,6 @@ use craton_slab::{Chain, end};
 #[repr(C, align(64))]
 struct Stage {
     out: List,
-    /// Linked from `old` to `last`.
     old: *mut u8,
     last: *mut u8,
     old_len: u32,
@@ -65,7 +63,6 @@ const WAIT_LEAST_UP_TO: usize = 1 << 10;
 
 const REPORTED: u32 = 1024;
 
-/// Bound of each group's objects.
 pub const fn wait(class: usize) -> u32 {
     match WAIT_BYTES / size_class::size_of_class(class) {
         n if n < WAIT_LEAST && size_class::size_of_class(class) <= WAIT_LEAST_UP_TO => WAIT_LEAST as u32,
@@ -87,7 +84,7 @@ impl ThreadCache {
     /// # Safety
     /// As [`ThreadCache::begin`]; memory for a [`HardenedCache`] is there.
     pub(super) unsafe fn begin_stages(at: *mut Self, key: &Key) {
-        // SAFETY: by the contract. Field by field, as `begin`.
+        // SAFETY: by the contract.
         unsafe {
             let stages = &raw mut (*at.cast::<HardenedCache>()).stages;
             (*at).stages = stages;
@@ -268,7 +265,6 @@ impl ThreadCache {
 
 const _: () = assert!(ThreadCache::out_at(MARKS) <= u16::MAX as usize && ONE > 0);
 
-/// For readers of another process's memory.
 pub(super) const SHAPE: [(&str, usize); 4] = [
     ("thread.stages", offset_of!(ThreadCache, stages)),
     ("stage.bytes", size_of::<Stage>()),
