@@ -25,7 +25,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
-            // Its lines may still be in this CPU's cache.
+            // The home's lines may still be in this CPU's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());

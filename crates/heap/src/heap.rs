@@ -82,7 +82,7 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     pub(crate) huge_bytes: AtomicU64,
     pub gate: Gate,
     pub(crate) morphs: Mutex<Morphs>,
-    /// For readers without the lock.
+    /// The morphs' entries, for readers without the lock.
     pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
     /// The hugepage's number plus 1; changed under the page heap's lock.

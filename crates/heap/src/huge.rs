@@ -190,7 +190,7 @@ impl HugeTable {
         around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
     }
 
-    /// The next `insert` cannot fail.
+    /// After it the next `insert` cannot fail.
     pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
             return Ok(());

@@ -43,7 +43,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     pub(crate) fn map_object(&self, bytes: usize, align: usize, zero: bool) -> *mut u8 {
-        // Only then can the whole object be huge.
+        // Aligned, the whole object can be huge.
         let is_whole = bytes >= HUGE_MIN || bytes.is_multiple_of(HUGEPAGE_SIZE);
         let wish = if is_whole { align.max(HUGEPAGE_SIZE) } else { align };
         let (kept, had) = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { (None, 0) };
@@ -93,7 +93,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut table = self.huge.lock();
         if !zero && let Some(entry) = table.kept.take(bytes, align) {
             self.gate.remove_huge(entry.bytes as u64);
-            // This costs less than the next request's faults.
+            // An eighth too much costs less than new faults.
             if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
                 return (Some(entry), entry.bytes);
             }
@@ -197,7 +197,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// `None`: the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;
@@ -242,7 +242,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(new)
     }
 
-    /// `None`: the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
         let bytes = self.whole_pages(size)?;
         if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 || self.huge.lock().len() >= MOST_MOVED {

@@ -17,7 +17,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         bytes
     }
 
-    /// Returns whether any was kept.
+    /// Unmaps expired ones; returns whether any was kept.
     pub fn age_kept(&self) -> bool {
         let mut any = false;
         loop {

@@ -83,7 +83,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// `false`: impossible.
+    /// `false`: the limit cannot be kept.
     fn make_way(&self, hard: u64) -> bool {
         let mut pages = self.lock_pages();
         if !pages.could_hold(hard, Pages(0)) {
@@ -92,7 +92,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         pages.could_hold(hard, Pages(0)) && pages.keep_below(hard)
     }
 
-    /// If a limit is watched.
+    /// Publishes the usage if a limit is watched.
     pub(crate) fn publish_huge(&self) {
         if self.gate.watches() {
             drop(self.lock_pages());

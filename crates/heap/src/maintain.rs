@@ -138,7 +138,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         kept + (u64::from(before.0.saturating_sub(after.0)) << PAGE_SHIFT)
     }
 
-    /// Also of spans of layers above.
+    /// Includes spans of layers above.
     pub fn large_bytes(&self) -> u64 {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)

@@ -14,9 +14,9 @@ pub struct Owned {
     pub heap: u16,
     /// Or [`LARGE`](crate::size_class::LARGE).
     pub class: usize,
-    /// Of its pointer.
+    /// The page of its pointer.
     pub first: PageId,
-    /// Usable.
+    /// Usable bytes.
     pub bytes: usize,
 }
 

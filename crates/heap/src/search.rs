@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
-/// 4 MiB.
+/// Smaller heaps do not search: 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
 /// In requests of a class.
 const LONGEST_PAUSE: u8 = 16;

@@ -406,6 +406,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
+    /// Outside of the lock, since the fault may be slow.
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {

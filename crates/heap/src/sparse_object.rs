@@ -61,7 +61,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         empty.inspect(|stretch| self.system.unmap(stretch.at, stretch.bytes));
     }
 
-    /// `None`: the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub(crate) fn resize_sparse(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         let bytes = size.checked_next_multiple_of(HUGEPAGE_SIZE)?;
         if bytes == entry.bytes {

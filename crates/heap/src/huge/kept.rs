@@ -48,7 +48,7 @@ impl Kept {
         self.bytes
     }
 
-    /// If no other mapping is kept; `most` is the bound.
+    /// Assumes that no other mapping is kept; `most` is the bound.
     pub fn wants(&self, bytes: usize, most: usize) -> bool {
         bytes <= self.allowed.min(most)
     }

@@ -4,7 +4,8 @@
 //! memory at once; the addresses stay for the next object.
 //!
 //! **Invariants.** No part of a stretch is unmapped alone, so that the system cannot map others
-//! there. Empty stretches are unmapped, except one of [`FIRST`].
+//! there. Empty stretches are unmapped, except one of [`FIRST`]
+//! hugepages.
 
 use crate::huge::Entry;
 use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
@@ -70,7 +71,7 @@ impl Stretches {
         self.stretches[..self.end].iter().any(|stretch| stretch.holds(at))
     }
 
-    /// They read as zeros.
+    /// The hugepages read as zeros.
     pub fn take(&mut self, system: &impl Mappings, len: HugePages) -> Option<usize> {
         let HugePages(len) = len;
         let found = self.stretches[self.last].take(len);

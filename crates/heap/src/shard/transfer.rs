@@ -37,7 +37,7 @@ impl Transfer {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// Returns a batch that is not full, too large, or without a slot.
+    /// Returns a batch that is not full, is too large, or finds no slot.
     pub fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
         if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);

@@ -1,7 +1,7 @@
 //! Objects of a hardened heap that wait where no thread cache keeps them.
 //!
 //! A freed object takes the place of the one that has waited longest, by one exchange. To the slabs
-//! they are live; they bear the mark of free ones.
+//! both are live; they bear the mark of free ones.
 
 use crate::size_class::{self, CLASSES};
 use core::ptr::null_mut;
@@ -35,7 +35,7 @@ impl Waiting {
         [const { Ring { frees: AtomicU32::new(0), places: [const { AtomicPtr::new(null_mut()) }; PLACES] } }; CLASSES],
     );
 
-    /// Returns one that has waited, or null.
+    /// Takes a marked object; returns one that has waited, or null.
     pub fn exchange(&self, class: usize, object: *mut u8) -> *mut u8 {
         let ring = &self.0[class - 1];
         let turn = ring.frees.fetch_add(1, Ordering::Relaxed) as usize;
