@@ -4,8 +4,7 @@
 //! memory at once; the addresses stay for the next object.
 //!
 //! **Invariants.** No part of a stretch is unmapped alone, so that the system cannot map others
-//! there. Empty stretches are unmapped, except one of [`FIRST`]
-//! hugepages.
+//! there. Empty stretches are unmapped, except one of [`FIRST`] hugepages.
 
 use crate::huge::Entry;
 use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
