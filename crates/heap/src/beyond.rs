@@ -1,10 +1,6 @@
-//! Requests beyond the size classes, and resizes in place.
+//! Requests beyond the size classes, and resizes in place (TEMERAIRE §3).
 //!
-//! **What.** Size classes reach to 256 KiB; malloc uses them up to 128 KiB. Above, whole pages of
-//! the page heap serve; from 32 MiB, or when the region is full, a separate mapping. Objects of
-//! which programs touch little get a mapping from 4 MiB on.
-//!
-//! **From.** TEMERAIRE §3.
+//! From 32 MiB, or when the region is full, an object is a separate mapping.
 //!
 //! **Unsafe.** Clears newly allocated memory.
 
@@ -16,19 +12,18 @@ use crate::size_class::{self, MAX_CLASSED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
 
-/// Sparsely touched objects get separate mappings from this size on.
+/// Sparsely touched objects of this size get separate mappings.
 const SPARSE_MIN: usize = 4 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Allocates more than [`MAX_CLASSED`] bytes, or an alignment (a power of two) that no class
-    /// has. Null without memory.
+    /// For more than [`MAX_CLASSED`] bytes, or an alignment of no class. Null without memory.
     pub fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
             // The region is aligned to a hugepage only.
             return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
-            // An address-space limit may refuse the mapping; then the region serves.
+            // An address-space limit may refuse the mapping.
             let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
@@ -60,8 +55,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Resizes in place, or moves a huge object's page tables. `None`: the caller must copy. Not
-    /// for private heaps' objects.
+    /// `None`: the caller must copy. Not for private heaps' objects.
     pub fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
             Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
@@ -84,7 +78,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 }
 
-/// Whether an object stays in place: only a shrink by half pays for a copy.
+/// Only a shrink by half pays for a copy.
 pub fn small_stays(class: usize, size: usize) -> bool {
     let old = size_class::size_of_class(class);
     size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class

@@ -1,8 +1,5 @@
 //! What each component of the page heap holds, for statistics.
 //!
-//! **What.** Sums that the components keep, and a walk over the hugepages' trackers, in steps that
-//! release the page heap's lock.
-//!
 //! **Cost.** 2 to 10 ns a hugepage, only when asked.
 
 use crate::heap::Heap;
@@ -11,16 +8,16 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HugePages, Pages, Platform};
 use craton_pages::{Census, Components, Figures, PageHeap};
 
-/// Hugepages in a step: at most 10 us.
+/// At most 10 µs.
 const STEP: HugePages = HugePages(1024);
 
-/// Memory kept in front of the page heap, which counts it as in use.
+/// The page heap counts it as in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InFront {
     pub complete_slabs: Pages,
-    /// Pages of freed short spans.
+    /// Freed short spans.
     pub spans: Pages,
-    /// Pages of freed large spans.
+    /// Freed large spans.
     pub large: Pages,
     /// Bytes of freed huge objects.
     pub mappings: usize,
@@ -32,12 +29,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (pages.figures(), pages.components())
     }
 
-    /// Pages that the floor granted.
     pub fn granted(&self) -> Pages {
         Pages(self.granted_pages.load(Relaxed) as u32)
     }
 
-    /// Walks the hugepages. Other threads' requests may come between its steps.
+    /// Releases the lock between steps.
     pub fn census(&self) -> Census {
         let mut census = Census::default();
         while self.pages.lock().count_hugepages(&mut census, STEP) {}

@@ -1,12 +1,7 @@
-//! The central lists: what caches refill from and flush to.
+//! What caches refill from and flush to (TEMERAIRE §3, Bonwick94 §3).
 //!
-//! **What.** A refill takes a batch from the transfer cache, else objects of the home's slabs,
-//! else, before the heap would grow, another shard's objects. A flush moves a full batch to the
-//! transfer cache, or returns objects to their slabs.
-//!
-//! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
-//!
-//! **Threads.** Under the lock of one class in one shard; objects go to their record's shard.
+//! A refill takes a batch from the transfer cache, else objects of the home's slabs, else, before
+//! the heap would grow, another shard's.
 //!
 //! **Unsafe.** Hands slabs the region's address, and returns objects that caches gave up.
 
@@ -22,15 +17,15 @@ use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, Marks, SlabCache, end};
 
-/// With this much free memory (1 MiB) a shard takes a slab before other shards' objects.
+/// With more free memory a shard takes a slab first.
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Refills a cache with up to `want` objects; empty without memory.
+    /// Empty without memory.
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
-            // The home first: its lines may still be in this CPU's cache.
+            // The home's lines may still be in this CPU's cache.
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());
@@ -39,7 +34,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
-            // Other shards' free objects serve before the heap grows.
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
@@ -53,7 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let Layout { base, records, .. } = self.layout();
             let mut source = Recut::new(Marked { heap: self, home, class });
             let mut slabs = self.lock_slabs(home, class);
-            // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
+            // SAFETY: base, records and source are this heap's; the slabs are locked.
             let taken = unsafe { slabs.alloc(want, *base as *mut u8, records, &mut source, self.marks(class)) };
             chain = taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }));
             source.pass_rest(&mut slabs);
@@ -62,14 +56,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shuffled(home, class, chain)
     }
 
-    /// A hardened heap hands objects out in random order. Freed objects were shuffled before.
+    /// Freed objects were shuffled before.
     fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
         if !self.is_hardened() || !chain.has_row() || chain.len() < 2 {
             return chain;
         }
         let mut random = self.shards[home].random.of(&self.layout().key, home as u64);
         let (marks, (first, n)) = (self.marks(class), chain.into_raw());
-        // SAFETY: they are the chain's objects; other addresses bear no mark.
+        // SAFETY: the chain's objects; other addresses bear no mark.
         let dealt = unsafe { shuffle(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
         self.shards[home].random.keep(random);
         dealt.unwrap_or_else(|wrong| {
@@ -82,14 +76,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
-    /// Whether the transfer cache has room for a batch.
     pub fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
 
-    /// Flushes objects to the transfer cache, or to slabs if it has no room or the batch is not
-    /// full.
-    ///
     /// # Safety
     /// As [`Heap::give`].
     pub unsafe fn pass_on_or_give(&self, home: usize, class: usize, chain: Chain) {
@@ -111,22 +101,22 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns objects to their slabs. Aborts if one never was an object.
+    /// Aborts if one never was an object.
     ///
     /// # Safety
-    /// The objects are of this class and heap, and the caller gives them up.
+    /// The caller gives up objects of this class and heap.
     pub unsafe fn give(&self, class: usize, chain: Chain) {
         let (first, n) = chain.into_raw();
         // SAFETY: by the contract.
         unsafe { self.give_first(class, first, n) };
     }
 
-    /// Returns the first `n` objects of a list to their slabs; the result is the rest.
+    /// Returns the rest.
     ///
     /// # Safety
     /// As [`Heap::give`], for the first `n` of a list of at least `n`.
     pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
-        // An allocating signal handler may have left the list shorter than its count.
+        // An allocating signal handler may have shortened the list.
         if n == 0 || first == end() {
             return first;
         }
@@ -142,18 +132,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         };
         // SAFETY: by the contract.
         let (rest, mut strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
-        // Each turn serves at least one owner.
+        // Each turn serves an owner.
         while !strays.is_empty() {
             let (first, n) = strays.into_raw();
-            // SAFETY: strays are a separate list.
+            // SAFETY: a separate list.
             (_, strays) = unsafe { self.give_to(owner_of(first), class, first, n) };
         }
         let _ = strays.into_raw();
         rest
     }
 
-    /// Leaves the objects of other shards than `owner`.
-    ///
     /// # Safety
     /// As [`Heap::give_first`].
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
@@ -167,16 +155,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         drop(slabs);
         match freed {
             Ok(Freed { rest, strays, moved }) => {
-                // SAFETY: they are of this class and heap, and given up.
+                // SAFETY: by the contract.
                 unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
-            // The cache in front could not detect it.
             Err(at) => self.reject(class, at),
         }
     }
 
-    /// Reports an address in a free list. If it bears the mark, the program freed it.
+    /// If the address bears the mark, the program freed it.
     #[cold]
     fn reject(&self, class: usize, at: *mut u8) -> ! {
         let marks = self.marks(class);
@@ -191,13 +178,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let shards = self.shards();
         if shards.len() > 1 {
             for shard in shards {
-                // SAFETY: the batches hold this heap's objects, owned here.
+                // SAFETY: the batches hold this heap's objects.
                 shard.transfer.drain(|class, batch| unsafe { self.give(class, batch) });
             }
         }
     }
 
-    /// Bytes of slabs' live and cached objects.
+    /// Bytes of live and cached objects.
     pub fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
@@ -208,18 +195,18 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (out + old).saturating_sub(self.shards().iter().map(between).sum())
     }
 
-    /// Allocates from slabs that the caller owns or has locked.
+    /// The caller owns the slabs or has locked them.
     pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let (layout, marks) = (self.layout(), self.marks(class));
-        // SAFETY: base, records and source are this heap's; the caller owns the slabs.
+        // SAFETY: as in `take`; the caller owns the slabs.
         let taken = unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, marks) };
         taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }))
     }
 
-    /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
+    /// The error is no object.
     ///
     /// # Safety
-    /// The objects came from this cache, and the caller gives them up.
+    /// The caller gives up objects of this cache.
     pub unsafe fn give_back(
         &self,
         cache: &mut SlabCache,
@@ -232,8 +219,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
-    /// Returns objects whose slabs have morphed.
-    ///
     /// # Safety
     /// The caller gives the objects up.
     pub unsafe fn give_moved(&self, class: usize, mut moved: Chain) {
@@ -243,7 +228,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             match page.and_then(|page| unsafe { self.give_mixed(object, page) }) {
                 Some(true) => (),
                 Some(false) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
-                // SAFETY: as above. The slab has settled.
+                // SAFETY: by the contract; the slab has settled.
                 None => unsafe { self.give_marked(class, object) },
             }
         }

@@ -1,31 +1,26 @@
 //! One heap's limits, and the watermark band in which no limit check is due.
 //!
-//! **Units.** Bytes of memory in use: backed page heap, its metadata, and whole huge objects.
+//! **Units.** Bytes in use: backed page heap, its metadata, and whole huge objects.
 //!
-//! **State.** All zeros: no limits. Between `low` and `high` no check is due, so a use of the heap
-//! costs two compares. A heap that cannot get below its soft limit is checked again after growing
-//! by a step; `low` then re-arms the limit.
-//!
-//! **Threads.** A new limit counts from the next use of the page heap's lock at the latest. A
-//! thread that arms the gate re-reads the soft limit afterwards. If two threads arm it, the later
-//! one wins, or `low` triggers a check.
+//! **Threads.** A new limit counts from the next use of the page heap's lock at the latest. If two
+//! threads arm the gate, the later one wins, or `low` triggers a check.
 
 use craton_base::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
 
-/// Growth, as a fraction of the soft limit, until a heap over it is checked again.
+/// A step of growth, as a fraction of the soft limit.
 const STEP_PART: u64 = 64;
 const LEAST_STEP: u64 = 2 << 20;
-/// Margin below the soft limit, so that the heap does not pass it again at once.
+/// Otherwise the heap would pass its soft limit again at once.
 const MARGIN_PART: u64 = 32;
 
 pub struct Gate {
     /// 0: no limit.
     soft: AtomicU64,
     hard: AtomicU64,
-    /// Complement of `high`, so that zero means out of reach.
+    /// Complement of `high`: zero is out of reach.
     not_high: AtomicU64,
     low: AtomicU64,
-    /// Bytes of huge objects, with those about to be mapped.
+    /// Includes huge objects about to be mapped.
     huge: AtomicU64,
 }
 
@@ -59,12 +54,12 @@ impl Gate {
         self.soft().into_iter().chain(self.hard()).min()
     }
 
-    /// Bytes to which a heap over its soft limit shrinks.
+    /// A heap over its soft limit shrinks to this.
     pub fn target(&self) -> u64 {
         self.soft().map_or(u64::MAX, |soft| soft - soft / MARGIN_PART)
     }
 
-    /// Requests a limit check when the soft limit is passed.
+    /// The next check is due at the soft limit.
     pub fn rearm(&self) {
         self.for_soft(|soft| {
             self.low.store(0, Relaxed);
@@ -72,11 +67,11 @@ impl Gate {
         });
     }
 
-    /// Requests a limit check after a step of growth, because the soft limit could not be kept.
+    /// The soft limit could not be kept: the next check is due a step later, or below `low`.
     pub fn rearm_above(&self, used: u64) {
         self.for_soft(|soft| {
             let soft = soft.unwrap_or(u64::MAX);
-            // In this order: a heap that falls below `low` arms the gate, and must win over this.
+            // In this order: a heap that falls below `low` arms the gate, and must win.
             self.look_from(used.saturating_add((soft / STEP_PART).max(LEAST_STEP)));
             self.low.store(soft, Relaxed);
         });
@@ -93,7 +88,7 @@ impl Gate {
         }
     }
 
-    /// Requests a limit check at `bytes` in use.
+    /// The next check is due at `bytes` in use.
     pub fn look_from(&self, bytes: u64) {
         // ORDERING: AcqRel pairs with itself: the later of two sees the soft limit or `low` that
         // the other stored before.
@@ -104,7 +99,7 @@ impl Gate {
         !self.not_high.load(Relaxed)
     }
 
-    /// Bytes in use below which the limit is re-armed.
+    /// Below it the limit is re-armed.
     pub fn low(&self) -> u64 {
         self.low.load(Relaxed)
     }
@@ -113,7 +108,6 @@ impl Gate {
         self.not_high.load(Relaxed) != 0
     }
 
-    /// Whether `used` is outside the watermark band.
     #[inline(always)]
     pub fn is_outside(&self, used: u64) -> bool {
         used >= self.high() || used < self.low()

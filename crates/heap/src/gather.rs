@@ -1,7 +1,5 @@
-//! What slabs are made of: another class's slab with few live objects, or neighbours.
-//!
-//! **What.** A slab at least as long as the wanted one is enough. Where it is shorter, the rest of
-//! the wanted range must be slabs with few live objects, of any classes, and free pages.
+//! What slabs are made of: another class's slab with few live objects, or neighbours of any classes
+//! and free pages.
 //!
 //! **Threads.** Only tries the locks of the slabs' caches, and holds those that it gets.
 
@@ -12,17 +10,16 @@ use crate::spans::Counted;
 use craton_base::{Clock, PageId, PageRange, Pages, Platform};
 use craton_slab::{Donors, Part, SlabCache};
 
-/// Most caches whose slabs become one.
 const MOST_DONORS: usize = 4;
-/// Most parts: a page each of the longest slab.
+/// A page each of the longest slab.
 const MOST_PARTS: usize = 32;
 
 const NO_PART: Part = Part { range: PageRange::new(PageId(0), Pages(0)), donor: None, from: 0 };
 
-/// A locked cache, and its shard and class.
+/// Shard and class, and the locked cache.
 type Donor<'a, F, C, H> = ((usize, usize), Counted<'a, F, C, H>);
 
-/// The parts of a range in order, and the locked caches of those that are slabs.
+/// A range's parts in order, and their locked caches.
 pub(crate) struct Gathered<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     donors: [Option<Donor<'a, F, C, H>>; MOST_DONORS],
@@ -63,7 +60,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         PageRange::new(first, Pages(self.parts[self.len - 1].range.end().0 - first.0))
     }
 
-    /// Gathers a slab of the first cache, of class `from`, and the rest of one of class `to`.
+    /// Classes: `from` the slab's, `to` the wanted one.
     pub(crate) fn gather(&mut self, slab: PageId, from: usize, to: usize) -> bool {
         self.len = 0;
         self.donors[1..].iter_mut().for_each(|donor| *donor = None);
@@ -87,7 +84,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         self.len += 1;
     }
 
-    /// The slab or free pages that begin at a page.
+    /// The slab or free pages.
     fn part_at(&mut self, first: PageId, end: PageId) -> Option<Part> {
         let heap = self.heap;
         if heap.view().pages < end.0 as usize {
@@ -105,13 +102,13 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         let record = heap.record(first);
         let owner = record.owner();
         let donor = self.lock((owner, class))?;
-        // Re-checks under the lock.
+        // Checks again under the lock.
         let is_theirs = usize::from(heap.mark(first)) == class && record.owner() == owner;
         let is_given = is_theirs && self.cache(donor).is_candidate(record.as_ref());
         is_given.then(|| Part { range: PageRange::new(first, g.pages), donor: Some(donor), from: class as u8 })
     }
 
-    /// Locks a cache once; returns its number.
+    /// Returns its number.
     fn lock(&mut self, (shard, class): (usize, usize)) -> Option<u8> {
         let free = |donor: &Option<Donor<'a, F, C, H>>| donor.as_ref().is_none_or(|(of, _)| *of == (shard, class));
         let at = self.donors.iter().position(free)?;

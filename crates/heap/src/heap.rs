@@ -1,11 +1,9 @@
 //! The heap's state, its locks, and the addresses of its parts.
 //!
-//! **State.** Each shard has a transfer cache, and a slab cache for each size class under a lock on
-//! separate cache lines. A thread refills from one shard, its home, so that threads on different
-//! CPUs share neither locks nor objects' lines; a program with one thread has one shard. An object
-//! returns to its slab's shard, by the record.
+//! A thread refills from one shard, its home, so that threads share neither locks nor objects'
+//! lines.
 //!
-//! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
+//! **Threads.** The holder of a class's lock only tries another's; `huge` is a leaf.
 //!
 //! **Unsafe.** Shares what `install` writes once, before any other thread knows the heap.
 
@@ -24,7 +22,7 @@ use crate::size_class;
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-// Not the models' kind: a reader got an object of a slab that morphed after it was set.
+// Not loom's: a reader got an object of a slab that morphed after it was set.
 use core::sync::atomic::AtomicPtr as SetOnce;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
@@ -32,7 +30,7 @@ use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morph, Morphs, SlabCache, SlabStats};
 
-/// What `install` sets once. It lies on cache lines that no thread writes later.
+/// On cache lines that no thread writes later.
 #[repr(align(128))]
 pub struct Layout {
     pub base: usize,
@@ -41,25 +39,24 @@ pub struct Layout {
     pub lengths: Table<SpanLength>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
-    /// Shards in use besides the first; never falls. From 0: the static heap is all zeros.
+    /// Never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
     pub key: Key,
-    /// Freed objects wait, are cleared, and go out in random order.
+    /// Freed objects wait, are cleared and shuffled.
     pub hardened: bool,
 }
 
 pub struct Parts {
-    /// Address of page 0, a multiple of 2 MiB.
+    /// A multiple of 2 MiB.
     pub base: usize,
     pub map: PageMap,
     pub records: Table<PageRecord>,
     pub lengths: Table<SpanLength>,
     pub trackers: Table<Tracker>,
-    /// Hugepages that the floor can grant.
     pub capacity: HugePages,
-    /// Bytes of metadata usable from the start.
+    /// Bytes.
     pub metadata_at_start: usize,
-    /// Bytes that become usable with each hugepage.
+    /// Bytes.
     pub metadata_per_hugepage: usize,
     /// Places short spans, if not the page heap.
     pub frames: Option<Frames>,
@@ -68,51 +65,47 @@ pub struct Parts {
 }
 
 pub struct Heap<F: Platform, C: Clock, H: Hooks> {
-    /// Pages granted; 0 until `install`. Never falls.
+    /// 0 until `install`. Never falls.
     pub(crate) granted_pages: AtomicUsize,
-    /// Free pages of backed hugepages, as last published.
+    /// In backed hugepages.
     pub(crate) free_pages: AtomicU32,
     pub(crate) layout: UnsafeCell<Layout>,
     pub(crate) shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
-    /// Freed slabs' spans, in front of the page heap.
+    /// Freed slabs' spans.
     pub(crate) spans: SpanCache,
-    /// Freed large objects' spans, likewise.
+    /// Freed large objects' spans.
     pub(crate) large: LargeCache,
-    /// Pages in spans, with those of the caches in front.
+    /// Includes the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) huge_bytes: AtomicU64,
     pub gate: Gate,
     pub(crate) morphs: Mutex<Morphs>,
-    /// The morphs' entries, for readers without the lock; set once.
+    /// The morphs' entries, for readers without the lock.
     pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
-    /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
+    /// The hugepage's number plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
-    /// Guard pages of this period, and the period's number.
+    /// The period's number; its guard pages in the low byte.
     pub(crate) guards: AtomicU64,
-    /// Flush requests to all threads; see [`crate::thread_cache`].
     pub flush_requests: AtomicU32,
     pub(crate) system: F::System,
     pub(crate) clock: C,
     hooks: PhantomData<fn() -> H>,
 }
 
-// SAFETY: `install` writes `layout` once, before other threads; the rest is locked or atomic.
+// SAFETY: `install` writes `layout` before other threads come; the rest is locked or atomic.
 unsafe impl<F: Platform<System: Sync> + Send, C: Clock + Send + Sync, H: Hooks> Sync for Heap<F, C, H> {}
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Sets the heap's floor and metadata.
-    ///
     /// # Safety
-    /// Called once, before any other use, with no other thread in the heap. `parts` describe
-    /// `floor`'s region: map entries, records, lengths and trackers are granted, zeroed, with its
-    /// pages.
+    /// Called once, before any other use and thread. `parts` describe `floor`'s region: tables are
+    /// granted, zeroed, with its pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, lengths, trackers, capacity, frames, key, hardened, .. } = parts;
         let Parts { metadata_at_start, metadata_per_hugepage, .. } = parts;
-        // SAFETY: no other thread is in the heap yet, by the contract.
+        // SAFETY: by the contract no other thread is in the heap.
         unsafe {
             *self.layout.get() = Layout {
                 base,
@@ -133,7 +126,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// A heap without memory. Page heap and huge objects each own a clock.
     pub const fn new(floor: F, system: F::System, clock: C, huge_clock: C) -> Self {
         Self {
             granted_pages: AtomicUsize::new(0),
@@ -187,7 +179,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { &*self.layout.get() }
     }
 
-    /// The page heap, for reads and settings: does not publish its usage.
+    /// Does not publish the usage.
     pub fn pages(&self) -> Guard<'_, PageHeap<F, C>> {
         self.pages.lock()
     }
@@ -200,37 +192,33 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards().len()
     }
 
-    /// Uses up to `processors` shards. Call before a second thread allocates, outside any fork.
+    /// Call before a second thread allocates, outside any fork.
     pub fn use_shards(&self, processors: usize) {
         self.layout().more_shards.fetch_max(processors.clamp(1, SHARDS) - 1, Ordering::Relaxed);
     }
 
-    /// The home of the `n`-th thread or CPU.
     pub fn home(&self, n: usize) -> usize {
         n % self.shards().len()
     }
 
     pub fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.shards[home].class(class).lock();
-        // The static heap is all zeros: unused classes take no memory.
+        // Unused classes of the static heap take no memory.
         if slabs.is_unset() {
             *slabs = fresh(class);
         }
         slabs
     }
 
-    /// Non-blocking [`Heap::slabs`].
     pub fn try_slabs(&self, home: usize, class: usize) -> Option<Guard<'_, SlabCache>> {
         self.shards[home].class(class).try_lock()
     }
 
-    /// See [`Layout::hardened`].
     #[inline(always)]
     pub fn is_hardened(&self) -> bool {
         self.layout().hardened
     }
 
-    /// The fields that caches copy.
     pub fn view(&self) -> HeapView<'_> {
         let Layout { base, map, ref key, hardened, .. } = *self.layout();
         // Relaxed: a thread got each object that it frees after the page was granted.
@@ -254,7 +242,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.layout().base + page.offset().0) as *mut u8
     }
 
-    /// The granted page at an address; `None`: elsewhere.
+    /// `None`: not granted.
     pub fn page_of(&self, address: usize) -> Option<PageId> {
         let page = address.wrapping_sub(self.layout().base) >> PAGE_SHIFT;
         (page < self.view().pages).then_some(PageId(page as u32))
@@ -265,7 +253,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.layout().map.get(page.0 as usize) }
     }
 
-    /// The span of several pages around a granted page, and its mark, by the page map.
     pub fn span_around(&self, page: PageId) -> Option<(PageRange, u8)> {
         // SAFETY: as in `mark`.
         let (first, mark) = unsafe { self.layout().map.marked_before(page)? };
@@ -273,30 +260,29 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// Objects that the slab ever handed out. Without a lock: the count precedes each hand-over.
+    /// Needs no lock: the count precedes each hand-over.
     pub fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }
 
-    /// Pages in spans, as last published.
+    /// As last published.
     pub fn in_use(&self) -> Pages {
         Pages(self.in_use_pages.load(Ordering::Relaxed))
     }
 
-    /// Reports corruption if the page heap does not know a span that our records name.
+    /// Reports a span that the page heap does not know.
     pub(crate) fn expect_given(&self, span: PageRange, given: Result<(), SpanError>) {
         if given.is_err() {
             H::corrupt(Damage::Object { object: self.address(span.first), misuse: Misuse::Unallocated });
         }
     }
 
-    /// Marks a span's first page, and the others too if `all`; no place is cut.
+    /// Only the first page unless `all`; no place is cut.
     pub fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
-        // SAFETY: the caller owns the span, and spans lie in granted pages.
+        // SAFETY: the caller owns the span, in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
-    /// Marks a slab whose first places are cut.
     pub(crate) fn set_marks_of_cut(&self, slab: PageRange, class: u8) {
         self.set_marks(slab, class, true);
         let places = self.record(slab.first).as_ref().cut_objects();
@@ -304,7 +290,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.layout().map.set_cut(slab, class, places) };
     }
 
-    /// Reads every field that threads may race on, before a model's threads begin.
+    /// Loom must see these before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.spans.pages(), self.gate.is_outside(0), self.view());

@@ -1,10 +1,9 @@
-//! The table of huge objects, which are separate mappings.
+//! The table of huge objects: separate mappings.
 //!
-//! **What.** The table recognises a pointer before its memory is touched. It also remembers the
-//! last freed objects, to tell a double free from a foreign pointer.
+//! It remembers freed objects, to tell a double free from a foreign pointer.
 //!
-//! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles. An
-//! entry of address 0 is empty; removal closes the gap behind it.
+//! **State.** Open addressing with linear probing, at most half full, in a mapping that doubles.
+//! Address 0 is empty; removal closes the gap behind it.
 //!
 //! **Unsafe.** Stores its entries in a mapping.
 
@@ -25,12 +24,11 @@ use dense::Cursor;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub at: usize,
-    /// Mapped bytes, all usable.
     pub bytes: usize,
 }
 
-/// Objects of at least this size are separate mappings: they grow by moving page tables, and the
-/// extra faults are few beside their size. glibc's threshold ends here too.
+/// Such objects grow by moving page tables; the extra faults are few beside their size. glibc's
+/// threshold ends here too.
 pub const HUGE_MIN: usize = 32 << 20;
 
 const FIRST_CAPACITY: usize = 256;
@@ -41,10 +39,9 @@ pub struct HugeTable {
     len: usize,
     pub kept: Kept,
     pub stretches: Stretches,
-    /// Which mappings get hugepages before their first touch.
     trust: Trust,
     cursor: Cursor,
-    /// Objects freed or moved away last.
+    /// Freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
 }
@@ -53,13 +50,12 @@ fn pages_of(entry: Entry) -> Pages {
     Bytes(entry.bytes).pages_up().unwrap_or(Pages(u32::MAX))
 }
 
-/// How densely one hugepage of a mapping is touched.
 pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen {
     let bytes = HUGEPAGE_SIZE.min(entry.bytes - offset);
     Seen::of(system.resident(entry.at + offset, bytes), bytes)
 }
 
-/// How densely a mapping is touched, by its first and its middle hugepage.
+/// Looks at the first and the middle hugepage.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
@@ -71,14 +67,12 @@ pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     }
 }
 
-/// Freed objects remembered for reports.
 const REMEMBERED: usize = 32;
 
 // SAFETY: the table owns its mapping.
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 7] = [
         ("huge.entries", offset_of!(Self, entries)),
         ("huge.capacity", offset_of!(Self, capacity)),
@@ -105,7 +99,7 @@ impl HugeTable {
         if self.capacity == 0 {
             return &[];
         }
-        // SAFETY: the mapping holds `capacity` entries, zeroed when made; zeros are empty entries.
+        // SAFETY: `capacity` entries; zeros are empty ones.
         unsafe { slice::from_raw_parts(self.entries, self.capacity) }
     }
 
@@ -113,11 +107,11 @@ impl HugeTable {
         if self.capacity == 0 {
             return &mut [];
         }
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: as above, and `&mut self` is exclusive.
         unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
     }
 
-    /// Addresses are multiples of 4 KiB; the multiplier spreads them.
+    /// Addresses are multiples of 4 KiB.
     fn slot(&self, at: usize) -> usize {
         ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
     }
@@ -141,8 +135,8 @@ impl HugeTable {
         None
     }
 
-    /// From which address on a new mapping should have hugepages before its first touch (see
-    /// [`Trust`]). A probe's first hugepage stays on small pages.
+    /// The address from which a mapping should have hugepages. A probe's first hugepage stays
+    /// small.
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
@@ -157,12 +151,11 @@ impl HugeTable {
         }
     }
 
-    /// Whether mappings of this length were dense.
     pub(crate) fn is_dense(&self, pages: Pages) -> bool {
         self.trust.is_dense(pages)
     }
 
-    /// Looks at this mapping, and at those of its length that were left on small pages.
+    /// Also looks at mappings of its length left on small pages.
     pub(crate) fn review(&mut self, system: &impl Machine, entry: Entry) {
         let mut trust = core::mem::replace(&mut self.trust, Trust::NONE);
         trust.review(pages_of(entry), |id| {
@@ -173,12 +166,11 @@ impl HugeTable {
         self.trust = trust;
     }
 
-    /// The entry around an address, for reports; scans the table.
+    /// Scans the table.
     pub fn around(&self, at: usize) -> Option<Entry> {
         self.entries().iter().copied().find(|e| e.at != 0 && at >= e.at && at - e.at < e.bytes)
     }
 
-    /// Remembers a freed or moved object.
     pub fn note_gone(&mut self, entry: Entry) {
         let again = self.gone.iter_mut().find(|gone| gone.at == entry.at);
         match again {
@@ -198,7 +190,7 @@ impl HugeTable {
         around.find(|gone| gone.at == at).map_or(Misuse::Unallocated, |gone| Misuse::Freed { size: gone.bytes })
     }
 
-    /// Makes room, so that the next `insert` cannot fail.
+    /// After it the next `insert` cannot fail.
     pub fn prepare(&mut self, system: &impl Mappings) -> Result<(), NoMemory> {
         if (self.len + 1) * 2 <= self.capacity {
             return Ok(());
@@ -219,7 +211,7 @@ impl HugeTable {
         self.len
     }
 
-    /// Adds an entry, after `prepare`.
+    /// Needs `prepare`.
     pub fn insert(&mut self, entry: Entry) {
         let mask = self.capacity - 1;
         let mut i = self.slot(entry.at);
@@ -242,7 +234,7 @@ impl HugeTable {
             if e.at == 0 {
                 break;
             }
-            // An entry may move into the gap if its probe starts at or before the gap.
+            // An entry may move if its probe starts at or before the gap.
             let from = self.slot(e.at);
             if (i.wrapping_sub(from) & mask) >= (i.wrapping_sub(gap) & mask) {
                 self.entries_mut()[gap] = e;

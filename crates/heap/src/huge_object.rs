@@ -1,17 +1,11 @@
 //! Huge objects: their mappings, and large objects that outgrow the region.
 //!
-//! **What.** A huge object grows in place if the space behind it is free, else its page tables move
-//! to where hugepages stay whole. Its tail is unmapped at once when it shrinks. A large object that
-//! cannot grow in place moves its whole hugepages into a separate mapping ([`MOVE_MIN`]) in 12 to
-//! 60 µs; a copy takes 75 µs for each 2 MiB and doubles the memory for a moment.
+//! Huge objects grow in place, or by moving page tables to where hugepages stay whole. A large
+//! object moves its whole hugepages into a separate mapping in 12 to 60 µs; a copy takes 75 µs for
+//! each 2 MiB and doubles the memory for a moment.
 //!
-//! **Threads.** Under the table's lock, which is a leaf, so that no thread sees a stale address.
-//! The page heap learns of a move only on success; the region stays mapped.
-//!
-//! **Invariants.** Kept mappings ([`crate::huge::kept`]) count as in use for the limits, and are
-//! the first to go.
-//!
-//! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
+//! **Threads.** Under the table's lock, so that no thread sees a stale address. The page heap
+//! learns of a move only on success.
 //!
 //! **Unsafe.** Copies the rest of a moved object.
 
@@ -24,21 +18,19 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_pages::{HugeBacking, PageHeapExt, Seen};
 
-/// Whole hugepages from which a large object moves. One hugepage: a copy takes 40 to 75 µs; a move
-/// 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
+/// A copy of one hugepage takes 40 to 75 µs; a move 12 µs, but 20 µs more at the free, and the page
+/// heap loses the hugepage.
 const MOVE_MIN: HugePages = HugePages(2);
-/// A huge object that shrinks below this is copied into the region, beside small objects.
+/// Shorter objects are copied into the region.
 const SHRINK_MIN: usize = 4 << 20;
-/// Bound on optional huge objects: a process may have 65,530 mappings.
+/// A process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
-/// From this number on huge objects are whole hugepages, whose mappings the kernel joins.
+/// Further objects are whole hugepages, whose mappings the kernel joins.
 const MOST_APART: usize = 1024;
-/// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
 const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
-/// From this alignment on few small objects share a hugepage.
+/// With this alignment few small objects share a hugepage.
 const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
-/// Room left behind an object that had to move, as a fraction of its size.
 const ROOM_PART: usize = 4;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -51,7 +43,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     pub(crate) fn map_object(&self, bytes: usize, align: usize, zero: bool) -> *mut u8 {
-        // Aligned to hugepages, the whole object can be huge.
+        // Aligned, the whole object can be huge.
         let is_whole = bytes >= HUGE_MIN || bytes.is_multiple_of(HUGEPAGE_SIZE);
         let wish = if is_whole { align.max(HUGEPAGE_SIZE) } else { align };
         let (kept, had) = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { (None, 0) };
@@ -96,13 +88,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// A kept mapping resized for the request, with its old contents, and its former bytes; no
-    /// longer counted as in use.
+    /// Also returns the former bytes.
     fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> (Option<Entry>, usize) {
         let mut table = self.huge.lock();
         if !zero && let Some(entry) = table.kept.take(bytes, align) {
             self.gate.remove_huge(entry.bytes as u64);
-            // An eighth too much costs less than the faults of the next request.
+            // An eighth too much costs less than new faults.
             if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
                 return (Some(entry), entry.bytes);
             }
@@ -117,7 +108,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if table.kept.note_miss(bytes, self.clock.now_ns()) {
             H::event(Event::MappingKept);
         }
-        // Unmap kept memory, so that the new mapping does not add to it.
+        // The new mapping must not add to kept memory.
         let mut left = bytes;
         while left > 0
             && let Some(old) = table.kept.take_oldest()
@@ -128,7 +119,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (None, 0)
     }
 
-    /// Whether a separate mapping saves memory, because few objects so aligned share a hugepage.
     pub fn is_lonely(&self, size: usize, align: usize) -> bool {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
@@ -137,7 +127,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// Asks for hugepages under a new mapping if earlier ones were dense, else refuses them.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
@@ -154,8 +143,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Asks for hugepages under an object that grew, if its old part is dense to its end. A part
-    /// copied once is dense in any case.
+    /// A part copied once is always dense.
     fn back_grown(&self, old: Entry, new: Entry) {
         let had = Entry { at: new.at, ..old };
         let end = old.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
@@ -209,7 +197,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// Resizes a huge object; `None`: unchanged, the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;
@@ -218,7 +206,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return self.resize_sparse(entry, size);
         }
         let bytes = self.whole_pages(size)?;
-        // A hugepage cut by the object's end is split, and stays so when the object grows again.
+        // A hugepage cut by the object's end is split, and stays so.
         if size > entry.bytes
             && size >= HUGE_MIN / 2
             && let Some(object) = self.resize_huge_to(entry, size.checked_next_multiple_of(HUGEPAGE_SIZE)?)
@@ -254,7 +242,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(new)
     }
 
-    /// Moves a large object into a separate mapping; `None`: unchanged, the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
         let bytes = self.whole_pages(size)?;
         if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 || self.huge.lock().len() >= MOST_MOVED {
@@ -268,7 +256,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.forget_huge(0, bytes);
             return None;
         };
-        // SAFETY: both are the caller's objects, with `rest` bytes behind the moved ones.
+        // SAFETY: both are the caller's, with `rest` bytes behind the moved ones.
         unsafe {
             let (rest, moved) = (pages.bytes().0 - moved.bytes().0, moved.bytes().0);
             (entry.at as *mut u8).add(moved).copy_from_nonoverlapping(self.address(first).add(moved), rest);
@@ -280,7 +268,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry.at as *mut u8)
     }
 
-    /// Moves `moved` bytes from the region or a stretch to the front of a new mapping.
     pub(crate) fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         table.prepare(&self.system).ok()?;
@@ -289,7 +276,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.system.unmap(at, bytes);
             return None;
         }
-        // The kernel sees two mappings, which could not grow or move as one.
+        // The kernel sees two mappings, which cannot grow or move as one.
         self.system.unmap(at + moved, bytes - moved);
         let Some(entry) = resized(&self.system, Entry { at, bytes: moved }, bytes) else {
             move_back(&self.system, at, moved, from);
@@ -304,7 +291,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 }
 
-/// In place, or by a move that keeps hugepages whole; `None`: unchanged.
 fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Option<Entry> {
     let Entry { at, bytes: old } = entry;
     if bytes < old {
@@ -314,7 +300,7 @@ fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Op
     if bytes == old || system.grow(at, old, bytes, false).is_some() {
         return Some(Entry { at, bytes });
     }
-    // An object that grew will grow again: reserve free address space behind it.
+    // It will grow again: reserve addresses behind it.
     let room = (bytes / ROOM_PART).next_multiple_of(system.page_size());
     if let Some(to) = bytes.checked_add(room).and_then(|all| system.map(all, HUGEPAGE_SIZE)) {
         if system.replace(at, old, to, bytes) {
@@ -329,7 +315,7 @@ fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Op
 #[cold]
 fn move_back(system: &impl Mappings, at: usize, bytes: usize, to: usize) {
     if !system.replace(at, bytes, to, bytes) {
-        // SAFETY: the region is still mapped there, and belongs to the caller like what left it.
+        // SAFETY: the region is still mapped there, and the caller's.
         unsafe { (to as *mut u8).copy_from_nonoverlapping(at as *const u8, bytes) };
         system.unmap(at, bytes);
     }

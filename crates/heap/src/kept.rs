@@ -1,4 +1,4 @@
-//! Returns mappings of freed huge objects: expired ones, or all of them.
+//! Returns mappings of freed huge objects.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -17,14 +17,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         bytes
     }
 
-    /// Unmaps expired mappings; returns whether any was kept.
+    /// Unmaps expired ones; returns whether any was kept.
     pub fn age_kept(&self) -> bool {
         let mut any = false;
         loop {
             let mut table = self.huge.lock();
             any |= table.kept.bytes() > 0;
             let Some(old) = table.kept.take_expired(self.clock.now_ns()) else { return any };
-            // Releases the lock between two mappings.
+            // Releases the lock between two.
             self.unmap_kept(old);
         }
     }

@@ -1,15 +1,11 @@
 //! Large objects: whole pages of the page heap, and freed ones kept in front of it.
 //!
-//! **What.** A freed span may wait in the large cache for the next object of its length, without a
-//! lock. To the page heap it is in use.
+//! **State.** The page map marks the first page. Its length stays after a free, to report a double
+//! free.
 //!
-//! **State.** The page map marks the first page, whose record holds the length. The record keeps it
-//! after a free, to report a double free, until another span begins there.
-//!
-//! **Guards.** In a hardened heap the last page of a large object's span is a guard page. It stays
-//! while the span is kept, since installing one takes a system call, and goes before page heap or
-//! slabs get the span. Where the system has none (Linux before 6.13), and beyond [`MOST_GUARDS`],
-//! which bounds the calls at about 1 % of the time, the page is usable.
+//! **Guards.** In a hardened heap a span's last page is a guard page. It stays while the span is
+//! kept, since installing one takes a system call. Where the system has none (Linux before 6.13),
+//! and beyond [`MOST_GUARDS`], which bounds the calls at about 1 % of the time, the page is usable.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -21,12 +17,11 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
 use craton_pages::{LargeCache, PageHeapExt};
 
-/// New guard pages in a period of 2²² ns (4.2 ms). One costs 2 to 3 µs with its removal.
+/// In a period of 2²² ns (4.2 ms); one costs 2 to 3 µs with its removal.
 const MOST_GUARDS: u64 = 16;
 const GUARD_PERIOD_SHIFT: u32 = 22;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Allocates a span; `Span::zeroed`: it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let cpu = self.system.cpu();
         let pages = self.with_guard(pages);
@@ -40,7 +35,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(span)
     }
 
-    /// A kept span, with its old contents; takes no lock.
+    /// Takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let cpu = self.system.cpu();
@@ -65,7 +60,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Pages(pages.0 + u32::from(self.is_hardened()))
     }
 
-    /// Sets a span's length, and its guard page.
     fn begin_guarded(&self, span: PageRange) {
         let length = self.length(span.first);
         let has_one = length.is_guarded();
@@ -73,7 +67,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         length.set_guarded(has_one || self.may_guard() && self.shut_last(span, true));
     }
 
-    /// Counts a new guard page, within the bound for each period.
+    /// Counts a new guard page.
     fn may_guard(&self) -> bool {
         let period = (self.clock.now_ns() >> GUARD_PERIOD_SHIFT) << 8;
         let counted = self.guards.load(Relaxed);
@@ -86,7 +80,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         may
     }
 
-    /// Shuts or opens a span's last page; `false` if the system refused.
+    /// `false`: the system refused.
     fn shut_last(&self, span: PageRange, shut: bool) -> bool {
         let last = PageId(span.first.0 + span.len.0 - 1);
         self.system.shut(self.address(last) as usize, PAGE_SIZE, shut)
@@ -103,7 +97,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span
     }
 
-    /// 2 MiB and 1/8 of the use; none above a hard limit. Kept spans go back before the heap grows.
+    /// None above a hard limit.
     fn most_large_kept(&self) -> Pages {
         let in_use = self.in_use();
         match self.gate.hard() {
@@ -117,15 +111,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Pages(length.pages().0.saturating_sub(length.is_guarded().into()))
     }
 
-    /// The first page of the large object that begins at an address.
     #[inline]
     pub fn large_at(&self, address: usize) -> Option<PageId> {
         let page = self.page_of(address)?;
         (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
     }
 
-    /// Frees a large object without a lock. Returns a span without room in the cache, for
-    /// [`Heap::give_span`].
+    /// Takes no lock. The result is for [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -137,7 +129,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.keep_span(span)
     }
 
-    /// Keeps a freed span in front of the page heap. Returns one that must go there.
+    /// Returns a span that must go to the page heap.
     pub(crate) fn keep_span(&self, span: PageRange) -> Option<PageRange> {
         let cpu = self.system.cpu();
         let old = self.large.put(cpu, span);
@@ -173,12 +165,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(span, freed);
     }
 
-    /// Whole hugepages that can be moved away.
     pub fn movable(&self, span: PageRange) -> HugePages {
         self.pages.lock().movable(span)
     }
 
-    /// Frees a span whose whole hugepages were moved away.
+    /// Its whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -204,7 +195,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         resized
     }
 
-    /// A kept span for an object aligned to a page; else null.
+    /// Null without a kept span.
     #[inline]
     pub fn large_at_hand(&self, size: usize) -> *mut u8 {
         if size > LargeCache::LONGEST.bytes().0 {

@@ -1,8 +1,7 @@
 //! The length of the span that begins at a page.
 //!
-//! **State.** A word for each page, apart from the records: a large object's program may touch
-//! little of it. Pages of the span; top bit: of the freed large object that began there; next bit:
-//! its last page is a guard page, also while it is kept.
+//! **State.** A large object touches this word, not its larger record. Top bit: the length of a
+//! freed large object; next bit: its last page is a guard page.
 //!
 //! **Unsafe.** Declares that zeros are a valid length.
 
@@ -20,11 +19,10 @@ const GONE: u32 = 1 << 31;
 const GUARD: u32 = 1 << 30;
 
 impl SpanLength {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("length.gone_bit", GONE as usize), ("length.guard_bit", GUARD as usize)];
 
-    /// The span's length; 0 when no span begins here.
+    /// 0 when no span begins here.
     #[inline]
     pub fn pages(&self) -> Pages {
         let pages = self.0.load(Relaxed);
@@ -36,7 +34,7 @@ impl SpanLength {
         self.0.store(pages.0, Relaxed);
     }
 
-    /// Whether the last page of the span, or of the one freed here, is a guard page.
+    /// Also after a free.
     #[inline]
     pub fn is_guarded(&self) -> bool {
         self.0.load(Relaxed) & GUARD != 0
@@ -48,7 +46,7 @@ impl SpanLength {
         self.0.store(if guarded { others | GUARD } else { others }, Relaxed);
     }
 
-    /// Length of the freed large object that began here, if nothing has begun here since.
+    /// A freed large object's length, until another span begins here.
     pub fn gone(&self) -> Option<Pages> {
         let pages = self.0.load(Relaxed);
         (pages & GONE != 0).then_some(Pages(pages & !(GONE | GUARD)))

@@ -1,26 +1,25 @@
 //! The classes that have lent objects to smaller ones.
 //!
-//! **What.** In a small heap an object of a larger class can serve a request; the program then
-//! passes a smaller class's size to free. [`Lent`] knows the pairs of classes that did so. No class
-//! lends where frees trust the size ([`crate::thread_cache::ThreadCache::push_trusted`]).
+//! In a small heap a larger class's object can serve a request; the program then frees it by a
+//! smaller class's size. No class lends where frees trust the size
+//! ([`crate::thread_cache::ThreadCache::push_trusted`]).
 //!
-//! **Threads.** A pair is recorded before its object is allocated, and so before it can be freed.
+//! **Threads.** A pair is recorded before its object can be freed.
 
 use crate::size_class::{CLASSES, MOST_LENDERS};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::Relaxed};
 
 pub struct Lent {
     may_lend: AtomicBool,
-    /// By class, a bit for each larger one that has lent to it.
+    /// By class, a bit for each larger lender.
     lenders: [AtomicU16; CLASSES + 1],
-    /// By class, the number of loans.
     loans: [AtomicU8; CLASSES + 1],
 }
 
 const _: () = assert!(MOST_LENDERS <= u16::BITS as usize);
 
 impl Lent {
-    /// All zeros: no class lends.
+    /// All zeros.
     pub const fn new() -> Self {
         Self {
             may_lend: AtomicBool::new(false),
@@ -29,20 +28,18 @@ impl Lent {
         }
     }
 
-    /// From now on classes may lend: each free looks at the object's page.
+    /// From now on each free looks at the object's page.
     pub fn begin(&self) {
         self.may_lend.store(true, Relaxed);
     }
 
-    /// Each loan makes the next request, and a free by size, take the slow path: at most 255 in the
-    /// process.
+    /// Each loan makes the next request, and a free by size, slow: at most 255.
     pub fn may_lend_to(&self, class: usize) -> bool {
         self.may_lend.load(Relaxed) && self.loans[class].load(Relaxed) < u8::MAX
     }
 
-    /// `lender` has served a request of the smaller `class`.
     pub fn note(&self, class: usize, lender: usize) {
-        // Threads that do it at once may lend a few times more.
+        // Threads at once may lend a few times more.
         self.loans[class].store(self.loans[class].load(Relaxed).saturating_add(1), Relaxed);
         let bit = 1 << (lender - class - 1);
         if self.lenders[class].load(Relaxed) & bit == 0 {

@@ -1,6 +1,4 @@
-//! Brings the heap below a limit, and keeps huge objects under the hard one.
-//!
-//! **Invariants.** L1 and L2 of [`crate::spans`].
+//! Brings the heap below a limit, and keeps huge objects under the hard one ([`crate::spans`]).
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -10,13 +8,12 @@ use craton_base::{Clock, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, PageHeapExt};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// [`Locked::used`], taking the lock.
     pub fn used(&self) -> u64 {
         self.used_with(&self.pages.lock())
     }
 
-    /// Returns free memory until at most `most` bytes are in use or nothing is left, without the
-    /// lock between steps. Returns the bytes in use and the pages released.
+    /// Returns memory until at most `most` bytes are in use, without the lock between steps.
+    /// Returns the bytes in use and the pages released.
     pub fn relieve(&self, most: u64) -> (u64, u64) {
         if self.used() > most {
             self.drop_complete();
@@ -42,29 +39,28 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Pages that could be returned now.
     pub fn releasable(&self) -> Pages {
         self.pages.lock().releasable(Breaking::Always)
     }
 
-    /// Pages that could be returned now and that recent demand does not want back.
+    /// Those that recent demand does not want back.
     pub fn surplus(&self) -> Pages {
         self.pages.lock().releasable(Breaking::Surplus)
     }
 
-    /// Whether a collapse, which backs a hugepage's free pages, could pass a limit.
+    /// A collapse backs a hugepage's free pages.
     pub(crate) fn is_near_limit(&self, pages: &PageHeap<F, C>) -> bool {
         const NEAR: u64 = 8 << 20;
         self.gate.tightest().is_some_and(|limit| self.used_with(pages).saturating_add(NEAR) > limit)
     }
 
-    /// Counts a huge object's change of bytes; `false`, uncounted, over the hard limit.
+    /// `false`, uncounted, over the hard limit.
     pub(crate) fn admit_huge(&self, old: usize, new: usize) -> bool {
         match new.cmp(&old) {
             Ordering::Less => self.gate.remove_huge((old - new) as u64),
             Ordering::Equal => {}
             Ordering::Greater => {
-                // Count first, so that two requests cannot both pass where only one fits.
+                // Count first, so that two requests cannot both pass where one fits.
                 self.gate.add_huge((new - old) as u64);
                 if let Some(hard) = self.gate.hard()
                     && !self.make_way(hard)
@@ -87,7 +83,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns free memory until the hard limit is kept; `false` if that is impossible.
+    /// `false`: the limit cannot be kept.
     fn make_way(&self, hard: u64) -> bool {
         let mut pages = self.lock_pages();
         if !pages.could_hold(hard, Pages(0)) {
@@ -96,14 +92,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         pages.could_hold(hard, Pages(0)) && pages.keep_below(hard)
     }
 
-    /// Publishes the usage, if a limit is watched.
+    /// Publishes the usage if a limit is watched.
     pub(crate) fn publish_huge(&self) {
         if self.gate.watches() {
             drop(self.lock_pages());
         }
     }
 
-    /// Whether the hard limit refuses `bytes` more; may be out of date.
+    /// May be out of date.
     pub fn is_refused(&self, bytes: usize) -> bool {
         let Some(hard) = self.gate.hard() else { return false };
         let pages = self.pages.lock();

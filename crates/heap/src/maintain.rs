@@ -1,10 +1,6 @@
 //! Background work, and the process's requests to the whole heap.
 //!
-//! **What.** The tick each second, collapses, full release, a fork's locks, sums for statistics.
-//!
-//! **Threads.** Releases its locks between the steps of a tick.
-//!
-//! **Unsafe.** Returns transfer batches, and releases locks that a fork took.
+//! **Unsafe.** Releases locks that a fork took.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
@@ -14,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
-/// Pages released in one call from hugepages in use: a system call each, 2 ms.
+/// Pages released in one call from hugepages in use: 2 ms.
 const BROKEN_NOW: Pages = Pages(2048);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
@@ -22,7 +18,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().set_release_rate(bytes_per_s);
     }
 
-    /// The page heap's background work without collapses; also returns the pages in use.
+    /// Without collapses, and without locks between steps; also returns the pages in use.
     pub fn tick(&self) -> (Tick, Pages) {
         self.report_counts();
         self.drain_transfers();
@@ -42,8 +38,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// For a process that may sleep next: releases free memory above a 32nd of the use, from whole
-    /// hugepages all, from others [`BROKEN_NOW`]. Returns the pages.
+    /// For a process that may sleep next: leaves a 32nd of the use free, and breaks hugepages for
+    /// [`BROKEN_NOW`]. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);
         while broken < BROKEN_NOW {
@@ -63,13 +59,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         all
     }
 
-    /// Whether a collapse is due; ask once a round.
+    /// Ask once a round.
     pub fn collapse_is_due(&self) -> bool {
         let mut pages = self.pages.lock();
         pages.collapse_is_due() && !self.is_near_limit(&pages)
     }
 
-    /// The next hugepage to collapse; it stays backed until [`Heap::end_collapse`].
+    /// The hugepage stays backed until [`Heap::end_collapse`].
     pub fn begin_collapse(&self) -> Option<HugePageId> {
         let mut pages = self.pages.lock();
         let id = if self.is_near_limit(&pages) { None } else { pages.begin_collapse() };
@@ -77,7 +73,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
-    /// A broken hugepage that a rise will refill, to be collapsed as by [`Heap::begin_collapse`].
+    /// Chooses a broken hugepage that a rise will refill; else as [`Heap::begin_collapse`].
     pub fn begin_refill(&self) -> Option<HugePageId> {
         let mut pages = self.pages.lock();
         let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
@@ -85,7 +81,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
-    /// A hugepage to clear ahead of growth; [`Heap::end_clear`] must follow.
+    /// Ahead of growth; [`Heap::end_clear`] must follow.
     pub fn begin_clear(&self) -> Option<HugePageId> {
         // Not published: that would count as a use of the heap.
         let mut pages = self.pages.lock();
@@ -111,7 +107,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         before.is_none_or(|most| pages.keep_below(most)) && goes_on
     }
 
-    /// Address of the next hugepage of a huge object that is worth a collapse.
     pub fn next_dense_mapping(&self) -> Option<usize> {
         if !self.backs_huge() {
             return None;
@@ -122,12 +117,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(at)
     }
 
-    /// Returns whether to try another in this round.
     pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.pages.lock().count_collapse(result, took)
     }
 
-    /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.
+    /// Returns the bytes. `layers_above` flushes what is above.
     pub fn release(&self, layers_above: impl FnOnce()) -> u64 {
         // Flushed spans may free whole hugepages.
         let before = self.pages.lock().backed_pages();
@@ -144,7 +138,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         kept + (u64::from(before.0.saturating_sub(after.0)) << PAGE_SHIFT)
     }
 
-    /// Bytes of large objects, and of spans of layers above.
+    /// Includes spans of layers above.
     pub fn large_bytes(&self) -> u64 {
         let slabs: u64 = (1..=CLASSES)
             .map(|c| u64::from(self.class_stats(c).slabs) * size_class::geometry(c).pages.bytes().0 as u64)
@@ -172,7 +166,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Reports all refills and large objects to the hooks.
     pub fn report_counts(&self) {
         self.shards().iter().for_each(|shard| shard.counts.flush::<H>());
         self.large.report_all(|objects| H::event(Event::LargeAllocs(objects)));
@@ -186,8 +179,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// In a fork's child: ends a collapse that another thread of the parent ran. Does nothing after
-    /// a fork in a handler that interrupted the lock's holder: that child runs without the heap.
+    /// In a fork's child: ends another thread's collapse. If the fork interrupted the lock's
+    /// holder, the child runs without the heap.
     pub fn forked(&self) {
         let Some(pages) = self.pages.try_lock() else { return };
         let mut pages = Locked { heap: self, pages };

@@ -1,36 +1,36 @@
-//! The misuses of a pointer, of all layers, so that a report needs one text for each case.
+//! The misuses of a pointer, of all layers.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
-    /// The object's size differs from the caller's, `given`.
+    /// The caller's size is `given`.
     WrongSize { given: usize, size: usize },
-    /// The object is not aligned as the caller claims.
+    /// The caller's claim is `given`.
     WrongAlign { given: usize },
-    /// An object of another heap than the caller's.
+    /// Another heap than the caller's.
     OtherHeap,
-    /// The heap never existed.
+    /// It never existed.
     NoHeap,
-    /// The heap was destroyed.
+    /// It existed before.
     HeapDestroyed,
     /// The library's own heaps cannot be destroyed.
     HeapStays,
-    /// The object cache never existed.
+    /// It never existed.
     NoCache,
-    /// The object cache was destroyed.
+    /// It existed before.
     CacheDestroyed,
-    /// An object of an object cache, which this call cannot free.
+    /// This call cannot free the cache's object.
     OfCache { cache: u16 },
-    /// An object of another object cache than the caller's, `given`.
+    /// The caller's is `given`.
     OtherCache { its: u16, given: u16 },
-    /// An object of malloc or a heap, not of the caller's object cache.
+    /// Of malloc or a heap, not of the caller's object cache.
     NotCached { given: u16 },
     /// A double free.
     Freed { size: usize },
-    /// Points into an object, `offset` bytes behind its start.
+    /// `offset` bytes behind an object's start.
     Inside { offset: usize, size: usize },
-    /// Points into a large or huge object.
+    /// The object is large or huge.
     InsideLarge { start: usize, size: usize },
-    /// Points into the region, but into no object.
+    /// In the region, but in no object.
     Unallocated,
     /// Not an address of this library.
     Foreign,

@@ -1,23 +1,14 @@
-//! Slab morphing: slabs change their size class while objects live on them.
+//! Slab morphing: slabs change their size class while objects live on them (NVAlloc §5.2).
 //!
-//! **What.** Before a class takes a new span, it looks for another class's slab with few live
-//! objects: as long as its own, longer (it becomes several), or shorter (neighbours, with free
-//! pages between them, become one: `gather.rs`). The pages are marked [`MORPHED`] until a slab has
-//! one class. The fast paths do not know that mark, so each free on such a slab comes here. The new
-//! class's objects go into the thread cache, the old classes' to the slab. The hugepage keeps its
-//! density.
+//! Before a class takes a new span, it looks for another class's slab with few live objects: as
+//! long as its own, longer (it becomes several), or shorter (neighbours and free pages become one:
+//! `gather.rs`). Its pages are marked [`MORPHED`] until it has one class again: each free there
+//! leaves the fast path.
 //!
-//! **From.** NVAlloc §5.2.
-//!
-//! **Threads.** A slab morphs under the locks of its old and new classes and of the table; the old
-//! classes' are only tried. It settles under the locks of its new class and of the table. The
-//! table's lock alone therefore makes the page map and a slab's record reliable. Cached objects of
-//! the old class count as live; a flush to their old class forwards them here.
-//!
-//! **Cost.** A search when a new span would be taken: a few try-locks, with back-off. To free a new
-//! object takes no lock; an old one, its class's and the table's.
-//!
-//! **Failure.** Without memory for the table no slab morphs.
+//! **Threads.** A slab morphs under the locks of its old and new classes and of the table, and
+//! settles under the new class's and the table's. So the table's lock alone makes the page map and
+//! a slab's record reliable. Cached objects of the old class count as live; a flush forwards them
+//! here.
 //!
 //! **Unsafe.** Hands slabs the region's address, and gives the table its memory.
 
@@ -32,25 +23,23 @@ use craton_base::{
 };
 use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Wish};
 
-/// Most pages of slabs of two classes; entries take memory only once used.
+/// Pages; entries take memory only once used.
 const MOST: usize = if cfg!(loom) { 32 } else { Morphs::MOST };
-/// Classes asked in one search.
+/// Bounds of one search: classes asked.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// Slabs looked at in one search.
+/// Slabs looked at.
 const SLABS: usize = 128;
-/// Slabs tried in one search.
+/// Slabs tried.
 const TRIES: usize = 10;
 
-/// The rest of a search.
 struct Patience {
     slabs: usize,
     tries: usize,
 }
 
-/// Spans for a class, from other classes' nearly empty slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks> {
     below: Marked<'a, F, C, H>,
-    /// Slabs made but not yet handed out.
+    /// Not yet handed out.
     spare: PageRange,
 }
 
@@ -67,7 +56,6 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Recut<'a, F, C, H> {
         Some(PageRange::new(first, pages))
     }
 
-    /// Passes surplus slabs to their cache.
     pub(crate) fn pass_rest(&mut self, slabs: &mut SlabCache) {
         while let Some(range) = self.next() {
             slabs.adopt(range.first, &self.below.heap.layout().records);
@@ -103,8 +91,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Makes slabs for `class` from other classes'. The caller holds the lock of the class in the
-    /// shard.
+    /// The caller holds the class's lock.
     #[cold]
     fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
         self.search.note_taken(class);
@@ -119,10 +106,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         range
     }
 
-    /// Asks some of the classes, starting from the last donor.
+    /// Starts from the last donor.
     fn ask(&self, to: (usize, usize)) -> Option<PageRange> {
         let last = self.search.donor.load(Relaxed) as usize;
-        // Also asks one shard of another home, whose threads may have left a slab.
+        // Threads of another home may have left a slab.
         let shards = self.homes();
         let other = self.search.shard.load(Relaxed) as usize % shards;
         let (mut looks, mut patience) = (LOOKS, Patience { slabs: SLABS, tries: TRIES });
@@ -146,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Makes slabs of `to`, whose lock the caller holds, of one of `from` and its neighbours.
+    /// The caller holds the lock of `to`.
     fn take_of(&self, from: (usize, usize), to: (usize, usize), patience: &mut Patience) -> Option<PageRange> {
         let mut gathered = Gathered::new(self, from)?;
         let records = &self.layout().records;
@@ -170,7 +157,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         None
     }
 
-    /// Divides what was gathered into slabs of a class, whose lock the caller holds.
+    /// The caller holds the class's lock.
     fn divide(&self, gathered: &mut Gathered<'_, F, C, H>, home: usize, wish: Wish) -> Option<PageRange> {
         let mut morphs = self.morphs.lock();
         if morphs.is_unset() {
@@ -211,14 +198,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     fn table(&self) -> Option<Morphs> {
-        // Address space may be short: there are no more entries than pages.
+        // Address space may be short.
         let most = MOST.min(self.layout().records.len());
         let table = self.system.map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
         // SAFETY: the mapping is new, zeroed, aligned and permanent.
         Some(Morphs::new(unsafe { Table::new(table as *mut Morph, most) }))
     }
 
-    /// Takes all free pages among some parts, or none.
+    /// All or none.
     fn take_free(&self, parts: &[Part]) -> bool {
         let free = || parts.iter().filter(|part| part.donor.is_none()).map(|part| part.range);
         if free().next().is_none() {
@@ -245,8 +232,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if self.mark(page) == MORPHED { morphs.look(pointer as usize - base, records) } else { None }
     }
 
-    /// Frees an object of a morphed slab; returns whether it was live. `None` if the slab has
-    /// settled.
+    /// Returns whether the object was live; `None` if the slab has settled.
     ///
     /// # Safety
     /// The caller gives the object up.
@@ -260,7 +246,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let ((home, to), mut slabs, mut morphs) = loop {
             let slabs = self.slabs(known.0, known.1.into());
             let morphs = self.morphs.lock();
-            // Before the lock was taken the slab may have settled, or changed its class.
+            // The slab may have settled or changed its class.
             match owner(&morphs)? {
                 now if now == known => break (known, slabs, morphs),
                 now => known = now,

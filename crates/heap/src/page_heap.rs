@@ -1,4 +1,4 @@
-//! The page heap below: TEMERAIRE's, or one whose short spans LLFree places.
+//! TEMERAIRE's page heap, or one whose short spans LLFree places.
 
 use craton_frames::Seat;
 

@@ -1,11 +1,8 @@
-//! The heap's record of each page of its region.
-//!
-//! **State.** A slab's record, with these words of the front end:
+//! The heap's record of each page: a slab's record, with these words of the front end.
 //! ```text
-//! byte (1): shard of the slab
-//! tag:      number (16 bits) and class (8 bits) of the private heap that owns the page
+//! byte: shard of the slab
+//! tag:  number (16 bits) and class (8 bits) of the private heap that owns the page
 //! ```
-//! Private heaps link their large objects here.
 //!
 //! **Unsafe.** Declares that zeros are a valid record.
 
@@ -31,7 +28,6 @@ impl AsRef<SlabRecord> for PageRecord {
 const CLASS_SHIFT: u32 = 16;
 
 impl PageRecord {
-    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("record.owner", offset_of!(SlabRecord, front_byte)), ("record.owned_class_shift", CLASS_SHIFT as usize)];
 
@@ -42,7 +38,7 @@ impl PageRecord {
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 
-    /// Sets the shard before the slab hands anything out.
+    /// Before the slab hands anything out.
     pub fn set_owner(&self, owner: usize) {
         // ORDERING: Release pairs with the Acquire in `owner`.
         self.0.front_byte.store(owner as u8, Ordering::Release);
@@ -58,7 +54,7 @@ impl PageRecord {
         (tag as u16, (tag >> CLASS_SHIFT) as u8)
     }
 
-    /// A large object's neighbours in its heap's list: next and previous, as pages plus 1, or 0.
+    /// Neighbours in a private heap's list of large objects, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         self.0.neighbours()
     }
@@ -67,7 +63,7 @@ impl PageRecord {
         self.0.set_neighbours(next, prev);
     }
 
-    /// Reads each field before a model's threads begin.
+    /// Loom must see the fields before its threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();

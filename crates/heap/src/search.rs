@@ -1,54 +1,49 @@
 //! When to search for another class's slab, and which class to ask.
 //!
-//! **What.** A search costs try-locks, so it backs off while it finds nothing. It asks the classes
-//! in turn from the last donor, except those that took slabs lately. A class that had as many slabs
-//! a moment ago does not search: in steady state no slab morphs, since each free on a morphed one
-//! is slow.
-//!
-//! **Threads.** Hints: a lost update costs one search more or less.
+//! A search costs try-locks, so it backs off while it finds nothing. In steady state no slab
+//! morphs, since each free on a morphed one is slow. A lost update costs one search more or less.
 
 use crate::size_class::{self, CLASSES};
-// Not the models' kind: no invariant depends on it.
+// Not loom's: no invariant depends on it.
 use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
-/// Heaps with fewer pages in use do not search: 4 MiB.
+/// Smaller heaps do not search: 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
 /// In requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class is at rest if it allocated none of the last pages, one for each 32 in use. Other classes
-/// refill their slabs' gaps: when all sizes come and go together, morphing gains nothing.
+/// A class gives slabs if it took none of the last 1/32 of the pages in use. Others refill their
+/// slabs' gaps: morphing gains nothing.
 const REST_PART: u32 = 32;
 
-/// Part of a class's peak that is forgotten in a second.
+/// The part of a peak that a second forgets.
 const FORGET_PART: u32 = 64;
 
 struct Luck {
-    /// Requests left without a search.
+    /// In requests.
     pause: AtomicU8,
     last_pause: AtomicU8,
 }
 
 pub struct Search {
     pages: AtomicU32,
-    /// The class that last gave a slab, or was last asked; 0 at first.
+    /// The last donor, or class asked; 0 at first.
     pub(crate) donor: AtomicU32,
-    /// The shard to ask besides the home.
+    /// Asked besides the home.
     pub(crate) shard: AtomicU32,
-    /// Pages of slabs that classes asked for.
+    /// Pages of slabs.
     taken: AtomicU32,
-    /// `taken` at each class's last slab.
+    /// `taken` at the class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
-    /// Slabs of each class, and the most that it had lately.
     slabs: [Hint; CLASSES + 1],
     peaks: [Hint; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
 }
 
 impl Search {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const NEW: Self = Self {
         pages: AtomicU32::new(0),
         donor: AtomicU32::new(0),
@@ -60,7 +55,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// Makes the next search ask one shard and class; models use this.
+    /// For models.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
@@ -86,13 +81,12 @@ impl Search {
         self.slabs[class].fetch_sub(1, Relaxed);
     }
 
-    /// Whether one slab more is more than a class had lately. A program in steady state takes slabs
-    /// and gives them back below that.
+    /// Whether one slab more would pass the recent peak.
     pub(crate) fn is_growth(&self, class: usize) -> bool {
         self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
     }
 
-    /// Each second: peaks that are not reached again are forgotten within minutes.
+    /// Each second.
     pub(crate) fn tick(&self) {
         for (slabs, peak) in self.slabs.iter().zip(&self.peaks) {
             let old = peak.load(Relaxed);
@@ -101,9 +95,9 @@ impl Search {
         }
     }
 
-    /// Whether a class has slabs of several objects, and takes none while others do.
+    /// Whether it has slabs of several objects and takes none while others do.
     pub(crate) fn gives(&self, class: usize) -> bool {
-        // The models do not see the hint, and would miss orders of steps.
+        // Models do not see the hint, and would miss orders of steps.
         let has_slabs = cfg!(loom) || self.slabs[class].load(Relaxed) > 0;
         has_slabs && self.is_at_rest(class) && !size_class::geometry(class).is_single()
     }
@@ -124,7 +118,6 @@ impl Search {
         left == 0
     }
 
-    /// The caller holds the class's lock.
     pub(crate) fn note(&self, class: usize, found: bool) {
         let Luck { pause, last_pause } = &self.luck[class];
         let next = if found { 0 } else { (2 * last_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };

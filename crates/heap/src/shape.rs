@@ -1,4 +1,4 @@
-//! The heap's layout, for readers of another process's memory.
+//! For readers of another process's memory.
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;

@@ -1,4 +1,4 @@
-//! A shard: the source of refills for the threads of one home. All zeros: empty.
+//! A shard: the source of refills for the threads of one home.
 
 mod complete;
 mod counts;
@@ -16,17 +16,16 @@ use crate::size_class::{self, CLASSES};
 use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
 
-/// The most shards; more CPUs share them.
+/// More CPUs share them.
 pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// Pages of complete slabs of a class in a shard: 1 MiB. More costs more than it saves.
+/// 1 MiB: more costs more than it saves.
 const MOST_COMPLETE: u32 = 128;
 
-/// On separate cache lines.
 #[repr(align(128))]
 pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
 
-// A starting program faults in the pages of the classes that it uses.
+// A starting program faults in its classes' pages.
 const _: () = assert!(cfg!(any(loom, debug_assertions)) || size_of::<Class>() == 128);
 
 pub(crate) struct Shard {
@@ -40,7 +39,7 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(crate) const EMPTY: Self = Self {
         classes: [const { Class(Mutex::ranked(Rank::SizeClass, SlabCache::UNSET)) }; CLASSES],
         transfer: Transfer::EMPTY,

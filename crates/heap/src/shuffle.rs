@@ -1,9 +1,6 @@
 //! Random order for free objects of a hardened heap.
 //!
-//! **What.** Up to 64 objects at a time change places. Each order is about as likely; the bits of a
-//! draw are rounded to places, which favours some by up to a quarter.
-//!
-//! **Cost.** 12 instructions an object; 512 bytes of stack.
+//! Each order of up to 64 objects is about as likely: rounding favours some by up to a quarter.
 //!
 //! **Unsafe.** Reads and writes the links of free objects.
 
@@ -12,7 +9,7 @@ use core::mem::MaybeUninit;
 use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_slab::{Chain, end};
 
-/// A generator that an attacker cannot predict: a counter, mixed with a secret.
+/// An attacker cannot predict it.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     count: u64,
@@ -31,14 +28,14 @@ impl Random {
     }
 }
 
-/// Threads share it: two that draw at once may draw the same.
+/// Threads that draw at once may draw the same.
 pub struct SharedRandom(AtomicU64);
 
 impl SharedRandom {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const NEW: Self = Self(AtomicU64::new(0));
 
-    /// The `n`-th generator of a heap, as last kept.
+    /// As last kept.
     pub fn of(&self, key: &Key, n: u64) -> Random {
         let new = Random::new(key, !n);
         match self.0.load(Relaxed) {
@@ -54,12 +51,11 @@ impl SharedRandom {
 
 /// Longer lists are shuffled piece by piece.
 const MOST: usize = 64;
-/// Bits for each object's place, and objects that one draw serves.
+/// Bits of a place, and objects that one draw serves.
 const BITS: u32 = 8;
 const DRAWN: u32 = u64::BITS / BITS;
 
-/// One of up to 2^18 orders of 2^k places: places times an odd number, moved, some of their bits
-/// changed, times another odd number.
+/// One of up to 2^18 orders of 2^k places.
 #[derive(Clone, Copy)]
 struct Order {
     step: u32,
@@ -87,14 +83,12 @@ impl Order {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// The list ends early, by this number of objects.
+    /// By this number of objects.
     Short(u32),
-    /// The list leads to an address that is no free object.
     NotFree(*mut u8),
 }
 
-/// Shuffles the `n` ≥ 1 objects of a list; each order of up to 64 is possible. `pass` sees each
-/// object before its link is read, and reports whether it is one.
+/// `pass` reports whether each of `n` ≥ 1 is an object, before its link is read.
 ///
 /// # Safety
 /// The caller owns the objects, which `pass` tells from others.
@@ -108,7 +102,7 @@ pub unsafe fn shuffle(
     while left > 0 {
         let piece = left.min(MOST as u32);
         let mut bits = 0;
-        // SAFETY: by the contract. The inside-out form of Fisher's and Yates' shuffle.
+        // SAFETY: by the contract. The inside-out Fisher-Yates shuffle.
         let (dealt, rest) = unsafe {
             place(at, piece, &mut pass, |places, i, object| {
                 if i % DRAWN == 0 {
@@ -122,15 +116,14 @@ pub unsafe fn shuffle(
         }
         .map_err(|wrong| if let Wrong::Short(n) = wrong { Wrong::Short(n + left - piece) } else { wrong })?;
         let (last, (head, n)) = (dealt.last(), dealt.into_raw());
-        // SAFETY: the piece's objects are linked from the first to the last.
+        // SAFETY: the piece's objects are linked to the last.
         unsafe { chain.append(head, last, n) };
         (at, left) = (rest, left - piece);
     }
     Ok(chain)
 }
 
-/// [`shuffle`] in a quarter of the instructions: 2^k ≤ 64 objects get one of up to 2^18 orders, and
-/// each object each place equally often.
+/// [`shuffle`] in a quarter of the instructions for 2^k ≤ 64 objects.
 ///
 /// # Safety
 /// As there.
@@ -152,11 +145,9 @@ pub unsafe fn deal(
     dealt.map(|(chain, _)| chain)
 }
 
-/// Hold objects, once written.
 type Places = [MaybeUninit<*mut u8>; MOST];
 
-/// Calls `put` with each of `n` ≤ 64 objects, which writes all places below `n`, and links them in
-/// the order of places. Returns the rest of the list, too.
+/// `put` writes all places below `n` ≤ 64 once, in the new order. Also returns the rest.
 ///
 /// # Safety
 /// As [`shuffle`], and by what `put` does.
@@ -174,11 +165,10 @@ unsafe fn place(
             return Err(if at == end() { Wrong::Short(n - i) } else { Wrong::NotFree(at) });
         }
         put(&mut places, i, at);
-        // SAFETY: a free object of the caller's, which leads to the next one.
+        // SAFETY: a free object of the caller's.
         at = unsafe { at.cast::<*mut u8>().read() };
     }
-    // SAFETY: by the contract the first `n` places are written; the objects are the caller's,
-    // linked from the head to the last, which leads to the end.
+    // SAFETY: the first `n` places hold the caller's objects.
     unsafe {
         let whole = core::slice::from_raw_parts(places.as_ptr().cast::<*mut u8>(), n as usize);
         let mut next = end();

@@ -1,17 +1,11 @@
-//! Span sources: the layers between a size class's slabs and the page heap.
-//!
-//! **What.** Each source wraps the one below it, from the top down:
+//! Span sources: the layers between a size class's slabs and the page heap (TEMERAIRE §3).
 //! ```text
-//! Recut     slabs of other classes serve first (`morph.rs`)
+//! Recut     slabs of other classes serve before the page heap (`morph.rs`)
 //! Marked    marks a class's spans in the page map; keeps freed short spans in front
 //! Kept      kept spans serve, or go back, before the page heap grows
 //! Locked    the locked page heap: hard limit, events, usage published on release
 //! ```
-//! To the page heap, freed spans in front of it and complete slabs are in use: they need no lock.
-//!
-//! **From.** TEMERAIRE §3 (spans), Bonwick94 §3.4 (kept complete slabs).
-//!
-//! **Threads.** Under a class's lock, or none; its holder only tries other classes' locks.
+//! To the page heap, freed spans in front of it and complete slabs are in use.
 //!
 //! **Invariants.** *L1* after a request no more is in use than the hard limit, or than before. *L2*
 //! a refused request leaves the heap as it was, except memory that went back.
@@ -30,10 +24,9 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt, SLOW_NS, STEP};
 use craton_slab::SlabCache;
 
-/// Long spans returned under one hold of the page heap's lock: some 10 µs.
+/// One hold of the lock: some 10 µs.
 const DRAINED_AT_ONCE: u32 = 64;
 
-/// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
 
 impl SpanSource for NoSpans {
@@ -50,7 +43,6 @@ impl SpanSource for NoSpans {
     }
 }
 
-/// The page heap as a class's slabs see it.
 pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
     pub(crate) home: usize,
@@ -58,7 +50,7 @@ pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
-    /// A short span that slabs freed lately; takes no lock.
+    /// Takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let cpu = self.heap.system.cpu();
         let range = self.heap.spans.pop(cpu, pages, align, density).or_else(|| {
@@ -111,7 +103,6 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 }
 
-/// The page heap behind the caches of spans.
 pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
 }
@@ -141,7 +132,6 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         span
     }
 
-    /// From a longer kept span, or after draining all kept ones.
     #[cold]
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
@@ -158,7 +148,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
     }
 }
 
-/// The page heap under its lock. Publishes its usage on release.
+/// Publishes its usage on release.
 pub struct Locked<'a, F: Platform, C: Clock, H: Hooks> {
     pub(crate) heap: &'a Heap<F, C, H>,
     pub(crate) pages: Guard<'a, PageHeap<F, C>>,
@@ -189,7 +179,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         self.alloc_from(|heap| heap.alloc(pages, align, density), (pages, align, density))
     }
 
-    /// From memory that the page heap has.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let backed = |heap: &mut PageHeap<F, C>| heap.alloc_backed(pages, align, density).ok_or(SpanError::NoMemory);
         self.alloc_from(backed, (pages, align, density))
@@ -219,7 +208,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Err(SpanError::NoMemory)
     }
 
-    /// After draining the caches in front.
     pub(crate) fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.drain();
         self.alloc(pages, align, density)
@@ -238,7 +226,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Cuts a range, made of the adjacent spans `parts`, into spans of `each` pages.
     pub(crate) fn recut(
         &mut self,
         range: PageRange,
@@ -259,7 +246,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Takes free, backed pages between other spans.
+    /// Takes free, backed pages between spans.
     pub(crate) fn alloc_at(&mut self, range: PageRange) -> bool {
         let taken = self.pages.alloc_at(range);
         if taken {
@@ -268,7 +255,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         taken
     }
 
-    /// In place, within the hard limit.
     pub(crate) fn resize(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let Some(hard) = self.heap.gate.hard().filter(|_| len > span.len) else {
             return self.resize_free(span, len);
@@ -305,7 +291,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         });
     }
 
-    /// Returns a few of the long spans in front; `false`: no more are left.
+    /// `false`: no more are left.
     pub(crate) fn drain_some(&mut self) -> bool {
         (0..DRAINED_AT_ONCE).all(|_| {
             let span = self.heap.large.evict_any();
@@ -313,18 +299,18 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         })
     }
 
-    /// Bytes in use, or free and backed: heap, metadata and huge objects.
+    /// Bytes of backed memory, metadata and huge objects.
     pub(crate) fn used(&self) -> u64 {
         self.heap.used_with(&self.pages)
     }
 
-    /// Whether the limit allows `more` pages if all free memory were returned.
+    /// Whether `more` pages fit once all free memory is returned.
     pub(crate) fn could_hold(&self, hard: u64, more: Pages) -> bool {
         let in_use = u64::from(self.pages.in_use().0) + u64::from(more.0);
         (in_use << PAGE_SHIFT) + self.heap.besides(&self.pages) <= hard
     }
 
-    /// Returns free memory until at most `most` bytes are in use; `false` if that is impossible.
+    /// `false`: more than `most` bytes stay in use.
     pub(crate) fn keep_below(&mut self, most: u64) -> bool {
         while self.used() > most {
             if self.release_step(most) == 0 {
@@ -334,7 +320,6 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         true
     }
 
-    /// Returns pages if more than `most` bytes are in use; returns their number.
     pub(crate) fn release_step(&mut self, most: u64) -> u64 {
         let more = self.used().saturating_sub(most);
         let more = Bytes(more as usize).pages_up().unwrap_or(STEP).min(STEP);
@@ -421,8 +406,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Touches a hugepage that begins with a new span of small objects, outside of the lock: after
-    /// a slow fault the page heap asks for no more of them.
+    /// Outside of the lock, since the fault may be slow.
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {
@@ -447,7 +431,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.metadata(pages.granted()) + self.gate.huge()
     }
 
-    /// In the caches in front of the page heap.
     pub(crate) fn pages_in_front(&self) -> Pages {
         Pages(self.spans.pages().0 + self.large.pages().0)
     }
@@ -456,13 +439,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Pages(self.shards().iter().map(|shard| shard.complete.pages().0).sum())
     }
 
-    /// Returns all complete slabs, except of classes that another thread has locked.
+    /// Skips classes that another thread has locked.
     #[cold]
     pub(crate) fn drop_complete(&self) {
         self.for_complete(|slabs, source| slabs.free_complete(u32::MAX, &self.layout().records, source));
     }
 
-    /// Returns the complete slabs that no request needed since the last call.
+    /// Those that no request needed since the last call.
     pub(crate) fn drop_idle(&self) {
         self.for_complete(|slabs, source| slabs.free_idle(&self.layout().records, source));
     }
@@ -477,7 +460,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns everything kept that could serve a refused request; `false` if nothing.
+    /// Returns whether anything was kept.
     pub(crate) fn drop_all_kept(&self) -> bool {
         let complete = self.complete_pages();
         if complete > Pages(0) {

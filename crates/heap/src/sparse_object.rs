@@ -1,13 +1,9 @@
 //! Sparse objects: large ones of which a program touches little, outside of the region.
 //!
-//! **What.** Such an object has whole hugepages of a stretch of address space
-//! ([`crate::huge::Stretches`]), or else a separate mapping. It grows in place if the next
-//! hugepages are free, else its memory moves to a separate mapping.
+//! Each has hugepages of a stretch ([`crate::huge::Stretches`]), or else a separate mapping.
 //!
-//! **Threads.** Under the table's lock. Memory is released without it: until then the addresses
-//! count as taken.
-//!
-//! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
+//! **Threads.** Memory is released without the table's lock: until then the addresses count as
+//! taken.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
@@ -16,12 +12,12 @@ use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, HugePages, Mappings, Platform};
 use craton_pages::PageHeapExt;
 
-/// Bound on sparse objects, which the kernel may join.
+/// The kernel may join them.
 const MOST_SPARSE: usize = 16 << 10;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Whether the heap would grow for memory that the program will hardly touch, and the region's
-    /// metadata for it would weigh more than a separate mapping.
+    /// Whether the heap would grow for it, and the region's metadata would weigh more than a
+    /// mapping.
     pub fn is_better_apart(&self, size: usize) -> bool {
         let Some(pages) = Bytes(size).pages_up() else { return false };
         let sparse = self.pages.lock().is_better_apart(pages);
@@ -53,12 +49,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let at = table.stretches.take(&self.system, HugePages((bytes / HUGEPAGE_SIZE) as u32))?;
         let entry = Entry { at, bytes };
         table.insert(entry);
-        // It stays on small pages; how it is used decides where later ones go.
+        // Its use decides where later ones go.
         table.worth(&self.system, entry);
         Some(entry)
     }
 
-    /// Returns an object's part of a stretch, once the table does not list it.
+    /// The table no longer lists the object.
     pub(crate) fn give_sparse(&self, entry: Entry) {
         self.system.discard(entry.at, entry.bytes);
         let empty = self.huge.lock().stretches.give(entry);

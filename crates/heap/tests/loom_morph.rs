@@ -1,10 +1,6 @@
-//! A slab that moves to another class while threads free its live objects, by marks that may be
-//! old.
+//! A slab morphs while threads free its live objects, by marks that may be old.
 //!
-//! **What.** The library's heap with two shards. The slab has had 73 objects, of which two live:
-//! however they are freed, the slab is freed in the end, and while it holds two classes no live
-//! objects overlap. The same for two slabs that become one of twice the length, and for a slab that
-//! settles.
+//! Two of its 73 objects live. In the end the slab is free, and no live objects ever overlap.
 #![cfg(loom)]
 
 use craton_base::HugePages;
@@ -26,7 +22,7 @@ fn to() -> usize {
     size_class::class_of(144)
 }
 
-/// A class with slabs of twice the length.
+/// Slabs of twice the length.
 fn long() -> usize {
     size_class::class_of(1488)
 }
@@ -37,7 +33,7 @@ fn empty_world() -> World {
     World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[from(), to(), long(), longer()])
 }
 
-/// A heap with one slab of the old class in shard 0, on which two objects live, far apart.
+/// Two live objects, far apart on a slab in shard 0.
 fn world() -> (Arc<World>, [usize; 2]) {
     let world = empty_world();
     let all = size_class::geometry(from()).capacity.into();
@@ -54,14 +50,13 @@ fn beside<R: 'static>(world: &Arc<World>, f: impl Fn(&World) -> R + 'static) -> 
     thread::spawn(move || f(&world))
 }
 
-/// By a thread of a home, which then ends.
+/// By a thread that then ends.
 fn give(world: &World, home: usize, object: usize) {
     let hand = world.hand(home);
     hand.give(world, object);
     hand.empty(world);
 }
 
-/// An object of the new class, for a thread of a home that ends.
 fn take(world: &World, home: usize) -> usize {
     let hand = world.hand(home);
     let object = hand.take(world, to());
@@ -69,8 +64,7 @@ fn take(world: &World, home: usize) -> usize {
     object
 }
 
-/// Morphs the slab by a thread of `taker` while threads of other homes free its objects; counts the
-/// morphs.
+/// Threads of other homes free the slab's objects meanwhile.
 fn morph_while_freed(taker: usize, homes: [usize; 2], morphed: &AtomicU32) {
     let (world, [first, last]) = world();
     let new = beside(&world, move |world| take(world, taker));
@@ -167,7 +161,7 @@ fn the_last_old_object_makes_the_slab_an_ordinary_one_while_others_free_new_ones
     });
 }
 
-/// A morphed slab without old objects: one new object is on the grid, two are off it.
+/// No old objects live; one new object is on the grid, two are off it.
 fn unsettled() -> (Arc<World>, usize, [usize; 2]) {
     let world = empty_world();
     let mut olds = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());
@@ -220,7 +214,7 @@ fn two_slabs_become_one_while_threads_free_their_objects() {
     let count = Arc::clone(&morphed);
     check(2, move || {
         let world = empty_world();
-        // Neighbours, of two classes and in two shards.
+        // Neighbours of two classes, in two shards.
         let mut first = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());
         let mut second = world.take_batch(1, to(), size_class::geometry(to()).capacity.into());
         let live = [first.pop().expect("many"), second.pop().expect("many")];
@@ -244,7 +238,7 @@ fn two_slabs_become_one_while_threads_free_their_objects() {
     assert!(morphed.load(Relaxed) > 0, "in some orders the slabs are taken over");
 }
 
-/// A class with slabs of four pages.
+/// Slabs of four pages.
 fn longer() -> usize {
     size_class::class_of(6544)
 }
@@ -257,7 +251,7 @@ fn a_slab_becomes_several_while_threads_free_an_object_across_their_border() {
         let world = empty_world();
         let mut olds = world.take_batch(0, longer(), size_class::geometry(longer()).capacity.into());
         olds.sort_unstable();
-        // Of five the third lies on the second and the third page, and the fourth on the last two.
+        // Of five, the third lies on pages two and three, the fourth on the last two.
         let live = [olds.remove(2), olds.remove(2)];
         world.give_batch(longer(), &olds);
         world.look_at(0, longer());

@@ -1,13 +1,9 @@
 //! Per-CPU caches while others flush them: no object is lost or duplicated, and an area is made
 //! once.
 //!
-//! **What.** The real areas, for one class, with a heap that is a list. Restartable sequences are a
-//! few lines under a lock of their processor: they never overlap on one processor, and an
-//! interruption waits for those in progress. (The kernel restarts them: one that is waited for
-//! either committed before, or sees the state after a restart.)
-//!
-//! **Unsafe.** Reads areas as the assembly does; links the test's objects, each beside a cell whose
-//! races loom detects.
+//! Restartable sequences run under a lock of their processor, and an interruption waits for those
+//! in progress. (In the kernel, one that is waited for either committed before, or sees the state
+//! after a restart.)
 #![cfg(loom)]
 
 // The real file looks for the system's modules here.
@@ -20,7 +16,7 @@ mod cpu_cache;
 #[path = "../src/hooks.rs"]
 mod hooks;
 
-/// One class: batches of two objects, arrays of two at first and of four at most.
+/// Batches of two objects, arrays of two at first and of four at most.
 mod size_class {
     pub const CLASSES: usize = 1;
 
@@ -33,14 +29,13 @@ mod size_class {
     }
 }
 
-/// The tests find no misuse.
 mod misuse {
     pub use craton_heap::Misuse;
 }
 
 mod shard {}
 
-/// Mappings are counted, and made before the model's threads begin.
+/// Mappings are made before the model's threads begin.
 mod mapping {
     use craton_base::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering::Relaxed};
     use craton_base::{Machine, Mappings};
@@ -48,7 +43,6 @@ mod mapping {
     use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
-    /// An area's atomics, for one class.
     #[repr(C, align(64))]
     struct Area {
         counts: [AtomicU32; 6],
@@ -61,7 +55,7 @@ mod mapping {
     pub static MAPPED: AtomicUsize = AtomicUsize::new(0);
     static READY: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-    /// Touches their contents, for the model.
+    /// Loom must see their contents.
     pub fn prepare(areas: usize) {
         MAPPED.store(0, Relaxed);
         let mut ready = READY.lock().unwrap();
@@ -116,7 +110,7 @@ mod mapping {
 
         fn discard(&self, _at: usize, _bytes: usize) {}
 
-        /// Mappings stay, so that a later use shows as lost objects.
+        /// A later use shows as lost objects.
         fn unmap(&self, _at: usize, _bytes: usize) {
             MAPPED.fetch_sub(1, Relaxed);
         }
@@ -145,7 +139,6 @@ mod mapping {
     }
 }
 
-/// Restartable sequences, modelled.
 mod rseq {
     use craton_base::atomic::{AtomicPtr, AtomicU32, Ordering};
     use craton_base::loom::{self, sync::Mutex};
@@ -166,13 +159,12 @@ mod rseq {
         static ref RUNNING: [Mutex<()>; PROCESSORS] = std::array::from_fn(|_| Mutex::new(()));
     }
 
-    /// Whether an interruption works.
     pub static INTERRUPTS: AtomicBool = AtomicBool::new(true);
 
     #[derive(Clone, Copy)]
     pub struct Rseq;
 
-    /// An array in the area that the table names; as `begin!` of the assembly.
+    /// As `begin!` of the assembly finds it.
     struct Array {
         count: &'static AtomicU32,
         capacity: &'static AtomicU32,
@@ -181,10 +173,10 @@ mod rseq {
 
     impl Array {
         fn of(table: &Table, place: Place) -> Option<Self> {
-            // ORDERING: Acquire, as every load on x86-64; pairs with the Release of the store that
-            // published the area.
+            // ORDERING: Acquire, as every load on x86-64; pairs with the Release that published the
+            // area.
             let area = table[0].load(Ordering::Acquire);
-            // SAFETY: areas live for ever, and the place has two words and the slots.
+            // SAFETY: areas live for ever, and hold the place's words and slots.
             (!area.is_null()).then(|| unsafe {
                 let counts = area.add(place.counts as usize).cast::<AtomicU32>();
                 Self { count: &*counts, capacity: &*counts.add(1), slots: area.add(place.slots as usize).cast() }
@@ -199,7 +191,7 @@ mod rseq {
 
     impl Rseq {
         pub fn find() -> Option<Self> {
-            // Made here, for the model's sake.
+            // Loom must see it.
             drop(RUNNING[0].lock());
             Some(Self)
         }
@@ -212,8 +204,6 @@ mod rseq {
             Some(0)
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
             let _running = RUNNING[0].lock();
             let Some(array) = Array::of(table, place) else { return null_mut() };
@@ -226,8 +216,6 @@ mod rseq {
             object
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn push(&self, table: &Table, place: Place, pointer: *mut u8) -> bool {
             let _running = RUNNING[0].lock();
             let Some(array) = Array::of(table, place) else { return false };
@@ -276,8 +264,6 @@ mod heap {
             chain
         }
 
-        /// # Safety
-        /// As the real one.
         pub fn pop_marked(&self, _class: usize, chain: &mut Chain) -> Option<*mut u8> {
             chain.pop()
         }
@@ -290,8 +276,6 @@ mod heap {
             }
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn give_marked(&self, class: usize, object: *mut u8) {
             let mut chain = Chain::EMPTY;
             // SAFETY: by the contract.
@@ -301,13 +285,10 @@ mod heap {
             }
         }
 
-        /// No other shard lacks objects.
         pub fn passes_on(&self, _home: usize, _class: usize) -> bool {
             false
         }
 
-        /// # Safety
-        /// As the real one.
         pub unsafe fn pass_on_or_give(&self, _home: usize, class: usize, chain: Chain) {
             // SAFETY: by the contract.
             unsafe { self.give(class, chain) };
@@ -362,7 +343,6 @@ impl World {
         Arc::new(world)
     }
 
-    /// With an area that holds objects.
     fn warm() -> Arc<Self> {
         let world = Self::new();
         let objects = [world.take(), world.take()];
@@ -394,7 +374,6 @@ impl World {
         }
     }
 
-    /// When all threads are done.
     fn check(&self) {
         assert!(self.caches.empty(&self.heap));
         assert_eq!(self.caches.bytes(), 0);
@@ -408,7 +387,6 @@ fn beside(world: &Arc<World>, f: impl Fn(&World) + 'static) -> JoinHandle<()> {
     thread::spawn(move || f(&world))
 }
 
-/// Two threads on one processor, and one that empties its cache.
 fn emptied_in_use() {
     let world = World::warm();
     let other = beside(&world, |world| world.give(world.take()));
@@ -430,7 +408,6 @@ fn without_its_orderings_objects_are_in_two_hands() {
     check_weakened(2, emptied_in_use);
 }
 
-/// A thread that takes, and one that empties without waiting for it.
 #[test]
 fn without_the_interruption_something_would_be_lost() {
     let model = || {

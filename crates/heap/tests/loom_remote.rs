@@ -1,6 +1,4 @@
-//! Remote frees: each object returns to the shard of its slab, and nothing is lost.
-//!
-//! **What.** The library's heap with two shards.
+//! Remote frees: each object returns to the shard of its slab.
 #![cfg(loom)]
 
 use craton_base::HugePages;
@@ -19,7 +17,7 @@ fn world() -> Arc<World> {
     Arc::new(World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[class()]))
 }
 
-/// A class of two objects on a slab.
+/// Two objects on a slab.
 fn class() -> usize {
     let two = |class: &usize| size_class::geometry(*class).capacity == 2;
     (1..=size_class::CLASSES).find(two).expect("there is one")

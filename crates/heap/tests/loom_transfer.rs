@@ -1,8 +1,4 @@
 //! Batches between threads: none is in two places, none is lost, and the receiver sees its links.
-//!
-//! **What.** The real slots, for one class with batches of two objects.
-//!
-//! **Unsafe.** Links objects that are the test's own, each beside a cell in which loom sees races.
 #![cfg(loom)]
 
 #[path = "../src/shard"]
@@ -33,7 +29,7 @@ use std::sync::Arc;
 const CLASS: usize = 1;
 const OBJECTS: usize = 10;
 
-/// Two words of an object, and the links as loom sees them.
+/// The links as loom sees them.
 #[repr(C)]
 struct Object {
     words: std::cell::UnsafeCell<[usize; 2]>,
@@ -54,7 +50,7 @@ impl World {
     fn new() -> Arc<Self> {
         let object = |_| Object { words: std::cell::UnsafeCell::new([0; 2]), link: UnsafeCell::new(0) };
         let world = Self { transfer: Transfer::EMPTY, objects: std::array::from_fn(object) };
-        // Looks at each slot, for the model's sake.
+        // Loom must see each slot.
         assert_eq!(world.transfer.bytes(), 0);
         Arc::new(world)
     }
@@ -66,7 +62,7 @@ impl World {
         object.link.with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Puts the `n`-th pair; returns how many stay with the caller.
+    /// Returns how many stay with the caller.
     fn put(&self, n: usize) -> u32 {
         let mut chain = Chain::EMPTY;
         for object in &self.objects[2 * n..2 * n + 2] {
@@ -81,7 +77,7 @@ impl World {
         }
     }
 
-    /// Writes each object of a batch, and counts them.
+    /// Writes each object.
     fn count(&self, mut chain: Chain) -> u32 {
         let mut n = 0;
         while let Some(object) = chain.pop() {
@@ -102,7 +98,6 @@ impl World {
     }
 }
 
-/// Two threads that put and take, and one that empties all.
 fn three_hands() {
     let world = World::new();
     let mut out = world.put(0);

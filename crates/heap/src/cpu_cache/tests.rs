@@ -1,4 +1,4 @@
-//! Per-CPU caches over a heap of the tests: nothing is lost, bounds hold, idle ones are flushed.
+//! Nothing is lost, bounds hold, and idle caches are flushed.
 
 use super::*;
 use crate::tests::world::{TestHeap, World, world};
@@ -13,7 +13,7 @@ use std::vec::Vec;
 /// `None` without restartable sequences.
 fn caches(hugepages: u32) -> Option<(World, &'static ProcessorCaches, &'static Rseq)> {
     let caches: &ProcessorCaches = Box::leak(Box::new(ProcessorCaches::EMPTY));
-    // SAFETY: called once, before their first use.
+    // SAFETY: called once, before any use.
     unsafe { caches.set_up::<crate::hooks::NoHooks>() };
     let Some(rseq) = caches.rseq() else {
         eprintln!("no restartable sequences here: not tested");
@@ -29,12 +29,12 @@ fn take(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, class: usize) ->
 
 fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8) {
     let Some(class) = heap.recognise(object) else {
-        // Its slab holds objects of two classes: such a free goes around the caches.
-        // SAFETY: the object is out, and given up.
+        // The slab has two classes.
+        // SAFETY: the object is given up.
         unsafe { heap.take_back(None, object) }.expect("an object that is out");
         return;
     };
-    // SAFETY: the object is out, of this class, and given up.
+    // SAFETY: the object is of this class, and given up.
     unsafe {
         heap.set_mark(class, object);
         if !caches.push(rseq, class, object) {
@@ -43,7 +43,7 @@ fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8)
     }
 }
 
-/// T3, T4 and the marks, while no thread uses the caches.
+/// No thread may use the caches.
 fn check(caches: &ProcessorCaches) {
     for entry in &caches.table {
         let at = entry.load(Relaxed);
@@ -80,13 +80,12 @@ fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
                         let class = 1 + rng.below(24) as usize;
                         let object = take(heap, caches, rseq, class);
                         assert!(!object.is_null());
-                        // SAFETY: the object is ours, and has 16 bytes at least.
+                        // SAFETY: the object is ours, and has 16 bytes.
                         unsafe { object.cast::<[usize; 2]>().write([object as usize, me]) };
                         letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
                     }
                     if round % 4 == me % 4 {
-                        // Of any thread: an ended one's objects would fill the heap while others
-                        // continue.
+                        // An ended thread's objects would fill the heap.
                         let read: Vec<usize> =
                             letters[rng.below(THREADS as u64) as usize].lock().unwrap().drain(..).collect();
                         for object in read {
@@ -119,7 +118,7 @@ fn an_idle_processors_cache_is_emptied_and_serves_again() {
     let objects: Vec<_> = (0..100).map(|_| take(w.heap, caches, rseq, class)).collect();
     objects.into_iter().for_each(|o| give(w.heap, caches, rseq, o));
     assert!(caches.bytes() > 0 && caches.areas() > 0 && caches.in_use());
-    // The first round sees changes; after the next nothing changed.
+    // The first round sees changes.
     (0..3).for_each(|_| caches.look(w.heap));
     assert_eq!((caches.bytes(), caches.in_use()), (0, false));
     check(caches);
@@ -164,9 +163,8 @@ fn without_memory_there_is_null_and_what_comes_back_is_kept() {
     check(caches);
 }
 
-/// An area of no processor.
 fn area() -> Box<Area> {
-    // SAFETY: zeros are an area that holds nothing.
+    // SAFETY: zeros are an empty area.
     let area = unsafe { Box::<Area>::new_zeroed().assume_init() };
     area.begin();
     area
@@ -251,7 +249,7 @@ fn the_hooks_hear_of_the_mode_and_of_areas_and_bound_a_refill() {
     use crate::hooks::Event;
     use crate::tests::recorder::{Recorder, events, set_bound, watched};
     let (w, caches) = (watched(8), Box::new(ProcessorCaches::EMPTY));
-    // SAFETY: called once, before their first use.
+    // SAFETY: called once, before any use.
     unsafe { caches.set_up::<Recorder>() };
     let mode = caches.rseq().map_or(0, |rseq| 1 + u64::from(rseq.is_compact()));
     assert_eq!(events(), [Event::CpuCacheMode(mode)]);

@@ -1,7 +1,5 @@
-//! The search for densely used hugepages of mappings that lie on small pages.
-//!
-//! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. This
-//! search looks at a few hugepages of the others in turn, for the collapses of a round.
+//! The search for densely used hugepages of mappings that lie on small pages, for the collapses of
+//! a round.
 
 use super::{Entry, HugeTable, see_at};
 use craton_base::{HUGEPAGE_SIZE, Machine};
@@ -11,7 +9,6 @@ use craton_pages::Seen;
 const LOOKS: usize = 128;
 const CHUNK: usize = 32 * HUGEPAGE_SIZE;
 
-/// Where the search continues.
 pub(super) struct Cursor {
     slot: usize,
     offset: usize,
@@ -22,8 +19,7 @@ impl Cursor {
 }
 
 impl HugeTable {
-    /// The next hugepage worth a collapse, and its mapping, which may be gone when the collapse
-    /// starts.
+    /// The mapping may be gone when the collapse starts.
     pub(crate) fn next_dense(&mut self, system: &impl Machine) -> Option<(Entry, usize)> {
         let (mut looks, mut slots) = (LOOKS, self.capacity);
         while looks > 0 && slots > 0 {

@@ -1,13 +1,7 @@
 //! Freed mappings kept for a moment, for programs that will ask for such memory again.
 //!
-//! **What.** To map a huge object costs system calls and a fault for each hugepage, but memory
-//! freed for good must go back at once. A request within a second of a free ([`KEEP_NS`]) shows a
-//! program that frees and asks in turn, and raises the bytes that may be kept. A mapping kept for a
-//! second without a request goes back, and lowers them.
-//!
-//! **State.** A few mappings with the time of their free; no other table lists them.
-//!
-//! **Units.** Bytes; nanoseconds of a monotonic clock.
+//! A request within a second of a free ([`KEEP_NS`]) raises the bytes that may be kept. A mapping
+//! kept for a second goes back, and lowers them. No other table lists kept mappings.
 
 use crate::huge::Entry;
 use core::mem::{offset_of, replace};
@@ -34,7 +28,7 @@ pub struct Kept {
     places: [Place; PLACES],
     bytes: usize,
     allowed: usize,
-    /// Bytes unmapped in the last second, and the time of the last unmapping.
+    /// Bytes unmapped in the last second, and the last unmapping's time.
     gone: usize,
     gone_ns: u64,
 }
@@ -54,12 +48,12 @@ impl Kept {
         self.bytes
     }
 
-    /// Whether to keep a mapping freed now, if no other is kept; `most` is the upper bound.
+    /// Assumes that no other mapping is kept; `most` is the bound.
     pub fn wants(&self, bytes: usize, most: usize) -> bool {
         bytes <= self.allowed.min(most)
     }
 
-    /// Whether it fits beside the mappings already kept.
+    /// Beside the mappings already kept.
     pub fn has_room(&self, bytes: usize, most: usize) -> bool {
         self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Place::is_none)
     }
@@ -81,20 +75,19 @@ impl Kept {
         self.gone_ns = now_ns;
     }
 
-    /// Records a request that no kept mapping served. Returns whether one unmapped lately could
-    /// have.
+    /// No kept mapping served a request. Returns whether one unmapped lately could have.
     pub fn note_miss(&mut self, bytes: usize, now_ns: u64) -> bool {
         if self.gone == 0 || now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
             return false;
         }
         let back = self.gone.min(bytes);
         self.gone -= back;
-        // Sizes vary: the next one may be larger.
+        // The next one may be larger.
         self.allowed = self.allowed.max(self.bytes) + back + back / 4;
         true
     }
 
-    /// Removes the shortest mapping that is long enough, else the longest.
+    /// The shortest that is long enough, else the longest.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<Entry> {
         let fit = |place: &&mut Place| match place.entry.bytes {
             long if long >= bytes => (0, long - bytes),
@@ -114,7 +107,7 @@ impl Kept {
         Some(entry)
     }
 
-    /// Removes an expired mapping, and lowers the allowance by its bytes.
+    /// Lowers the allowance by its bytes.
     pub fn take_expired(&mut self, now_ns: u64) -> Option<Entry> {
         let late = |place: &&mut Place| !place.is_none() && now_ns.saturating_sub(place.since_ns) >= KEEP_NS;
         let entry = replace(self.places.iter_mut().find(late)?, Place::NONE).entry;

@@ -1,30 +1,24 @@
 //! Address space for sparse objects, mapped in long stretches and reused.
 //!
-//! **What.** A mapping for each object costs two system calls and its page tables. A stretch is
-//! mapped once for many objects, which are whole hugepages. A free releases the memory at once; the
-//! addresses stay, for the next object that fits.
+//! A mapping for each object would cost two system calls and its page tables. A free releases the
+//! memory at once; the addresses stay for the next object.
 //!
-//! **State.** A bit for each hugepage of a stretch. A new stretch is as long as all before it
-//! together, from [`FIRST`] to [`LONGEST`].
-//!
-//! **Invariants.** No part of a stretch is ever unmapped alone, so that the system cannot map
-//! others there. Empty stretches are unmapped, except one of [`FIRST`].
-//!
-//! **Units.** Hugepages; bytes where the name ends in `bytes`.
+//! **Invariants.** No part of a stretch is unmapped alone, so that the system cannot map others
+//! there. Empty stretches are unmapped, except one of [`FIRST`] hugepages.
 
 use crate::huge::Entry;
 use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
 
 const FIRST: u32 = 32;
 const LONGEST: u32 = 256;
-/// Objects beyond the last stretch have separate mappings.
+/// Further objects have separate mappings.
 const MOST: usize = 128;
 
 #[derive(Clone, Copy)]
 struct Stretch {
     /// 0: no stretch.
     at: usize,
-    /// Hugepages of objects, and those behind the end.
+    /// The hugepages of objects, and those behind the end.
     taken: PageBits,
     len: u32,
     used: u32,
@@ -41,7 +35,7 @@ impl Stretch {
         ((at - self.at) / HUGEPAGE_SIZE) as u32
     }
 
-    /// Allocates `len` hugepages.
+    /// `len` hugepages.
     fn take(&mut self, len: u32) -> Option<usize> {
         if self.len - self.used < len {
             return None;
@@ -76,7 +70,7 @@ impl Stretches {
         self.stretches[..self.end].iter().any(|stretch| stretch.holds(at))
     }
 
-    /// Allocates `len` hugepages that read as zeros. `None`: none are free, and the system refuses.
+    /// The hugepages read as zeros.
     pub fn take(&mut self, system: &impl Mappings, len: HugePages) -> Option<usize> {
         let HugePages(len) = len;
         let found = self.stretches[self.last].take(len);
@@ -93,7 +87,6 @@ impl Stretches {
         self.stretches[self.last].take(len)
     }
 
-    /// Maps one more stretch, with room for `least` hugepages.
     fn add(&mut self, system: &impl Mappings, least: u32) -> Option<usize> {
         let free = self.stretches.iter().position(|stretch| stretch.at == 0)?;
         let all = self.stretches[..self.end].iter().map(|stretch| stretch.len).sum::<u32>();
@@ -109,7 +102,7 @@ impl Stretches {
         Some(free)
     }
 
-    /// Grows an object in place; `false`: the space behind it is not free.
+    /// `false`: the space behind it is not free.
     pub fn lengthen(&mut self, entry: Entry, bytes: usize) -> bool {
         let Some(stretch) = self.of(entry.at) else { return false };
         let (first, more) = (stretch.place(entry.at) + hugepages(entry.bytes), hugepages(bytes - entry.bytes));
@@ -121,7 +114,7 @@ impl Stretches {
         true
     }
 
-    /// Frees addresses that read as zeros. Returns an empty stretch to unmap.
+    /// Needs zeroed memory. Returns an empty stretch to unmap.
     pub fn give(&mut self, entry: Entry) -> Option<Entry> {
         let stretch = self.of(entry.at)?;
         let (first, len) = (stretch.place(entry.at), hugepages(entry.bytes));

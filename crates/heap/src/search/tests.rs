@@ -1,5 +1,3 @@
-//! When a class searches another class's slab, and which one it asks.
-
 use super::*;
 use std::boxed::Box;
 

@@ -1,19 +1,16 @@
-//! Counts of the complete slabs that a shard's classes keep.
+//! Counts of the complete slabs that a shard's classes keep (Bonwick94 §3.4, §3.2).
 //!
-//! **What.** A class that missed slabs it had returned keeps as many complete ones, so that a
-//! program whose use swings takes only its shard's locks. The page heap counts them as in use. They
-//! go back before the heap grows, on a release, and if unneeded for a second ([`crate::spans`]).
-//!
-//! **From.** Bonwick94 §3.4, §3.2.
+//! They let a program whose use swings take only its shard's locks. They go back before the heap
+//! grows, on a release, and if unneeded for a second ([`crate::spans`]).
 
 use crate::size_class::{self, CLASSES};
 use craton_base::Pages;
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Reuses of complete slabs between two reports.
+/// Between two reports.
 pub const REUSES: u32 = 16;
 
-/// A shard's classes keep at most 512 KiB and 1/32 of the pages in use.
+/// 512 KiB and 1/32 of the pages in use.
 const ALWAYS: u32 = 64;
 const PART: u32 = 32;
 
@@ -26,7 +23,7 @@ pub(crate) struct Complete {
 }
 
 impl Complete {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(super) const NONE: Self = Self {
         pages: AtomicU32::new(0),
         uses: AtomicU32::new(0),
@@ -38,13 +35,12 @@ impl Complete {
         Pages(self.pages.load(Relaxed))
     }
 
-    /// Whether the shard may keep more.
     #[inline]
     pub(crate) fn has_room(&self, in_use: Pages) -> bool {
         self.pages.load(Relaxed) < ALWAYS + in_use.0 / PART
     }
 
-    /// Changes a locked class's count; true once in [`REUSES`] reuses.
+    /// The class is locked. True once in [`REUSES`] reuses.
     #[inline]
     pub(crate) fn update(&self, class: usize, before: u32, now: u32) -> bool {
         if before == now {

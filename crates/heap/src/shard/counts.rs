@@ -1,27 +1,25 @@
-//! Refill counts, on one cache line for each shard.
+//! Refill counts, on one cache line for each shard: one shared counter would bounce between
+//! threads.
 //!
-//! **What.** One shared counter would bounce between threads at every refill. A shard reports its
-//! refills by the dozen; statistics flush all shards first.
-//!
-//! **Threads.** No decision depends on these counts, so loom models omit them.
+//! No decision depends on them, so loom models omit them.
 
 use crate::hooks::{Event, Hooks};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const DOZEN: u32 = 12;
-/// The heap's first refills are reported singly: a small program makes no more.
+/// These are reported singly: a small program makes no more.
 const FIRST: u64 = 1024;
 
 #[repr(align(64))]
 pub(crate) struct Counts {
     refills: AtomicU32,
-    /// Whether more than [`FIRST`] were reported.
+    /// More than [`FIRST`] were reported.
     is_late: AtomicBool,
     objects: AtomicU64,
 }
 
 impl Counts {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub(super) const NONE: Self =
         Self { refills: AtomicU32::new(0), is_late: AtomicBool::new(false), objects: AtomicU64::new(0) };
 

@@ -1,17 +1,9 @@
-//! The transfer cache: batches of free objects between threads' caches.
+//! The transfer cache: batches of free objects between threads' caches (TEMERAIRE §3).
 //!
-//! **What.** Where threads pass objects on, one cache overflows with what another lacks. A slot
-//! keeps one full batch of a class, so a batch changes hands in one lock-free exchange. To the
-//! slabs its objects are live.
+//! A batch changes hands in one lock-free exchange: no thread waits, and a fork finds a consistent
+//! state. Above 32 KiB a batch is one object, which slabs serve as fast.
 //!
-//! **From.** TEMERAIRE §3 (transfer cache). Slots of one batch instead of an array under a lock: no
-//! thread waits, and a fork finds a consistent state.
-//!
-//! **State.** Four slots for each class in half a cache line: a batch's first object, or null.
-//!
-//! **Invariants.** M4: a batch is in at most one slot: an exchange empties it before it is filled.
-//!
-//! **Not here.** Classes above 32 KiB: their batch is one object, which slabs serve as fast.
+//! **Invariants.** M4: an exchange empties a slot before it is filled.
 //!
 //! **Unsafe.** Turns a batch into its first object's address and back.
 
@@ -31,10 +23,10 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Stride of classes in bytes, and slots of each, for readers of another process's memory.
+    /// A class's bytes and slots.
     pub const SHAPE: [usize; 2] = [size_of::<Slots>(), SLOTS];
 
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
     pub fn keeps(class: usize) -> bool {
@@ -45,14 +37,14 @@ impl Transfer {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// Returns the batch if not full, too large, or without a slot.
+    /// Returns a batch that is not full, is too large, or finds no slot.
     pub fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
         if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);
         }
         let head = batch.head();
         for slot in &self.classes[class - 1].0 {
-            // ORDERING: Release pairs with the Acquire in `take`, publishing links and marks.
+            // ORDERING: Release pairs with the Acquire in `take`, for links and marks.
             if slot.load(Ordering::Relaxed).is_null()
                 && slot.compare_exchange(null_mut(), head, Ordering::Release, Ordering::Relaxed).is_ok()
             {
@@ -71,7 +63,7 @@ impl Transfer {
             }
             // ORDERING: Acquire pairs with the Release in `put`.
             let head = slot.swap(null_mut(), Ordering::Acquire);
-            // SAFETY: the slot held a linked, null-terminated batch, and it is ours now.
+            // SAFETY: the slot held a linked batch, and it is ours now.
             (!head.is_null()).then(|| unsafe { Chain::from_head(head, size_class::batch(class)) })
         })
     }

@@ -1,16 +1,13 @@
-//! Objects of a hardened heap that wait, where no thread cache keeps them.
+//! Objects of a hardened heap that wait where no thread cache keeps them.
 //!
-//! **What.** A ring for each size class: a freed object takes the place of the one that has waited
-//! longest. Threads with a cache have [`crate::thread_cache`]'s stages instead. To the slabs the
-//! objects are live; they bear the mark of free ones. All zeros: empty.
-//!
-//! **Invariants.** An object is in at most one place: an exchange puts one in as it takes one out.
+//! A freed object takes the place of the one that has waited longest, by one exchange. To the slabs
+//! both are live; they bear the mark of free ones.
 
 use crate::size_class::{self, CLASSES};
 use core::ptr::null_mut;
 use craton_base::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// Places of a class; fewer are used where objects are large.
+/// Fewer are used where objects are large.
 const PLACES: usize = 32;
 const BYTES: usize = 8 << 10;
 
@@ -30,15 +27,15 @@ const fn places(class: usize) -> usize {
 }
 
 impl Waiting {
-    /// Bytes of a class, offset and number of its places, for readers of another process's memory.
+    /// A class's bytes, and the offset and number of its places.
     pub const SHAPE: [usize; 3] = [size_of::<Ring>(), core::mem::offset_of!(Ring, places), PLACES];
 
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    #[allow(clippy::declare_interior_mutable_const)] // Each use makes a new one.
     pub const EMPTY: Self = Self(
         [const { Ring { frees: AtomicU32::new(0), places: [const { AtomicPtr::new(null_mut()) }; PLACES] } }; CLASSES],
     );
 
-    /// Stores a marked object; returns one that has waited, or null.
+    /// Takes a marked object; returns one that has waited, or null.
     pub fn exchange(&self, class: usize, object: *mut u8) -> *mut u8 {
         let ring = &self.0[class - 1];
         let turn = ring.frees.fetch_add(1, Ordering::Relaxed) as usize;

@@ -1,4 +1,4 @@
-//! Lists come back whole, in an order that the seed alone decides.
+//! The seed alone decides the order.
 
 use super::*;
 use std::boxed::Box;
@@ -18,17 +18,17 @@ fn linked(n: usize) -> Vec<*mut u8> {
     objects
 }
 
-/// Places, in the old list, of the new list's objects.
+/// Where the new list's objects were.
 fn dealt(objects: &[*mut u8], random: &mut Random) -> Vec<usize> {
     order_of(objects, |n| {
-        // SAFETY: they are the test's objects, all linked.
+        // SAFETY: the test's objects, all linked.
         unsafe { deal(random, objects[0], n, |at| at != end()) }
     })
 }
 
 fn shuffled(objects: &[*mut u8], random: &mut Random) -> Vec<usize> {
     order_of(objects, |n| {
-        // SAFETY: they are the test's objects, all linked.
+        // SAFETY: the test's objects, all linked.
         unsafe { shuffle(random, objects[0], n, |at| at != end()) }
     })
 }

@@ -1,4 +1,4 @@
-//! Complete slabs that classes keep, and return before the heap grows.
+//! Complete slabs that classes keep.
 
 use super::world::{World, world};
 use crate::size_class;
@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 const SLABS: usize = 60;
 
-/// Fills and empties `SLABS` slabs of a class a few times, so that they are kept.
+/// Several rounds, so that the slabs are kept.
 fn swing(w: &World, class: usize) {
     let each = usize::from(size_class::geometry(class).capacity);
     for _ in 0..4 {
@@ -63,7 +63,7 @@ fn what_a_class_keeps_serves_another_one_before_the_heap_grows() {
     let (kept, backed) = (w.heap.complete_pages(), w.heap.pages.lock().backed());
     let pages = size_class::geometry(40).pages.0;
     let each = usize::from(size_class::geometry(40).capacity);
-    // All that the hugepages have, with what is kept.
+    // All that the hugepages have.
     let slabs = (backed.pages().0 - 8 * pages) / pages;
     let objects: Vec<_> = (0..slabs as usize * each).map(|_| w.take(40)).collect();
     assert!(w.heap.complete_pages() < kept);

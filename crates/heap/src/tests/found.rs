@@ -1,5 +1,3 @@
-//! The classification of each kind of pointer.
-
 use super::world::{World, world};
 use crate::owned::{CACHE_CLASS, Owned};
 use crate::size_class::{self, LARGE, MORPHED};
@@ -10,7 +8,7 @@ use craton_pages::PageHeapExt;
 
 const MIB: usize = 1 << 20;
 
-/// `find` and `free` must report the same misuse.
+/// `find` and `free` agree.
 fn expect(w: &World, pointer: *mut u8, misuse: Misuse) {
     assert_eq!(w.heap.find(pointer), Found::Bad(misuse));
     assert_eq!(w.give(pointer), Err(misuse));
@@ -26,7 +24,7 @@ fn an_object_of_a_class_is_known_by_its_start_alone() {
         assert_eq!(w.heap.find(object), Found::Small { class });
         assert_eq!((w.heap.recognise(object), w.usable(object)), (Some(class), Ok(size)));
         expect(&w, object.wrapping_add(8), Misuse::Inside { offset: 8, size });
-        // Another one keeps the slab; a slab of one object goes with it.
+        // The other one keeps the slab, unless it has one object.
         let other = w.take(class);
         w.give(object).unwrap();
         let single = size_class::geometry(class).is_single();
@@ -80,7 +78,6 @@ fn the_pages_of_a_large_object_lead_to_its_start_until_it_is_freed() {
     expect(&w, object, Misuse::Freed { size: 3 * MIB });
     expect(&w, object.wrapping_add(16), Misuse::Unallocated);
     expect(&w, object.wrapping_add(8192), Misuse::Unallocated);
-    // Something else begins there: a large object that is no more is forgotten.
     let small = w.large(300 << 10);
     assert_eq!((small, w.usable(small)), (object, Ok(38 * 8192)));
 }
@@ -122,7 +119,7 @@ fn objects_of_heaps_of_their_own_name_the_heap() {
     let owned = Owned { heap: 7, class: LARGE.into(), first: span.first, bytes: 4 * 8192 };
     assert_eq!((w.heap.find(start), w.usable(start)), (Found::Owned(owned), Ok(4 * 8192)));
     expect(&w, start.wrapping_add(8192), Misuse::InsideLarge { start: start as usize, size: 4 * 8192 });
-    // SAFETY: no object is given up: the heap only reports its owner.
+    // SAFETY: no object is given up.
     assert_eq!(unsafe { w.heap.take_back(Some(w.cache), start) }, Ok(Some(owned)));
     w.heap.mark_own(span, true, 9, CACHE_CLASS);
     expect(&w, start.wrapping_add(3 * 8192), Misuse::OfCache { cache: 9 });
@@ -143,7 +140,7 @@ fn objects_of_a_class_in_a_heap_of_its_own_are_found_by_their_class() {
     let owned = Owned { heap: 3, class, first: page.first, bytes: 64 };
     assert_eq!(w.heap.find(object), Found::Owned(owned));
     assert_eq!(w.heap.find(object.wrapping_add(4)), Found::Bad(Misuse::Inside { offset: 4, size: 64 }));
-    // SAFETY: the object is ours; the mark is wiped again.
+    // SAFETY: the object is ours.
     unsafe { w.heap.set_mark(class, object) };
     assert_eq!(w.heap.find(object), Found::Bad(Misuse::Freed { size: 64 }));
     w.heap.wipe_mark(class, object);

@@ -1,7 +1,4 @@
-//! A heap without a process, over real bytes of a simulated floor and a virtual clock. Tests of
-//! higher crates include this file by its path.
-//!
-//! **Unsafe.** Passes floor and metadata to a heap.
+//! A heap over a simulated floor. Tests of higher crates include this file by its path.
 
 use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Table};
@@ -23,7 +20,6 @@ pub(crate) struct Ground<H: Hooks> {
     pub(crate) floor: RealFloor,
 }
 
-/// A heap of at most `hugepages`, at a time.
 pub(crate) fn ground<H: Hooks>(hugepages: u32, now_ns: u64) -> Ground<H> {
     ground_with(hugepages, now_ns, (0, 0))
 }
@@ -33,7 +29,7 @@ pub(crate) fn hardened_ground<H: Hooks>(hugepages: u32) -> Ground<H> {
     ground_as(hugepages, 1, (0, 0), true)
 }
 
-/// With bytes of metadata from the start, and with each hugepage.
+/// Bytes of metadata: from the start, and with each hugepage.
 pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize)) -> Ground<H> {
     ground_as(hugepages, now_ns, metadata, false)
 }
@@ -63,7 +59,7 @@ fn ground_as<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize), ha
         key: craton_heap::mark::Key::new([0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978]),
         hardened,
     };
-    // SAFETY: called once, with parts that belong to the floor.
+    // SAFETY: called once, with the floor's parts.
     unsafe { heap.install(floor.clone(), parts) };
     Ground { heap, faults, clock, system, floor }
 }

@@ -1,5 +1,3 @@
-//! Guard pages behind large objects of a hardened heap.
-
 use super::world::{World, hardened_world, holds, stamp, world};
 use craton_base::PAGE_SIZE;
 use std::collections::BTreeSet;
@@ -7,7 +5,7 @@ use std::vec::Vec;
 
 const SIZE: usize = 300 << 10;
 
-/// An object, its usable bytes, and the address of the page behind them.
+/// Also the usable bytes, and the page behind them.
 fn guarded(w: &World, bytes: usize) -> (*mut u8, usize) {
     let object = w.large(bytes);
     assert!(!object.is_null());
@@ -42,7 +40,7 @@ fn a_resized_object_has_its_guard_page_at_its_new_end() {
         assert_eq!(w.system.shut_ranges(), BTreeSet::from([object as usize + usable]), "{bytes}");
         assert!(usable >= bytes && holds(object, SIZE.min(bytes)));
     }
-    // An object behind it, in the way.
+    // An object in the way.
     let (behind, guard) = guarded(&w, SIZE);
     let before = w.system.shut_ranges();
     if behind > object {
@@ -81,7 +79,6 @@ fn new_guard_pages_are_few_in_each_period() {
     w.clock.advance(1 << 22);
     w.large(SIZE);
     assert_eq!(w.system.shut_ranges().len(), 17);
-    // Kept ones count once.
     w.give_all(many);
     w.empty();
     assert_eq!(w.system.shut_ranges().len(), 1);

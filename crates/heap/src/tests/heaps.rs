@@ -1,4 +1,4 @@
-//! A heap and its caches: objects return, misuse is detected, refusals change nothing.
+//! Objects return, misuse is detected, refusals change nothing.
 
 use super::world::{World, world};
 use crate::size_class::{self, CLASSES};
@@ -20,15 +20,15 @@ fn m1_objects_of_all_classes_are_distinct_writable_and_come_back() {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let (object, size) = (w.take(class), size_class::size_of_class(class));
             assert!(!object.is_null());
-            // A recycled object can lie on a slab that another class has taken over.
+            // Its slab may have changed class.
             assert!([Found::Small { class }, Found::Old { class }].contains(&w.heap.find(object)));
-            // SAFETY: the object has this size, and only this test uses it.
+            // SAFETY: the object has this size, and is the test's.
             unsafe { object.write_bytes(round as u8, size) };
             out.push((object, size, round as u8));
             bytes += size;
         } else if !out.is_empty() {
             let (object, size, fill) = out.swap_remove(rng.below(out.len() as u64) as usize);
-            // SAFETY: the object is ours until it is given back.
+            // SAFETY: the object is still ours.
             unsafe { assert!((0..size).step_by(61).chain([size - 1]).all(|i| *object.add(i) == fill)) };
             w.give(object).unwrap();
             bytes -= size;
@@ -51,7 +51,7 @@ fn a_second_free_is_seen_wherever_the_object_went() {
         for o in &objects {
             w.give(*o).unwrap();
         }
-        // Some are in the cache, some back on their slabs, and some of those slabs are gone.
+        // They are in the cache, on slabs, or their slabs are gone.
         for o in &objects {
             let misuse = w.give(*o).unwrap_err();
             assert!(misuse == Misuse::Freed { size } || misuse == Misuse::Unallocated, "{misuse:?} for class {class}");
@@ -83,9 +83,9 @@ fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
         if g.is_single() {
             continue;
         }
-        // A new heap, so that the slab has never been another class's.
+        // The slab has never been another class's.
         let w = world(1, 2 << 20);
-        // The whole slab, so that each place has been an object.
+        // Each place has been an object.
         let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
         let slab = objects[0] as usize & !(g.align().bytes().0 - 1);
         for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
@@ -123,7 +123,7 @@ fn a_calloc_of_reused_pages_reads_as_zeros() {
     let w = world(16, 0);
     for _ in 0..3 {
         let object = w.heap.allocate_large(5 << 20, 1, true);
-        // SAFETY: the object has 5 MiB and is ours.
+        // SAFETY: the object is ours.
         unsafe {
             assert!((0..5 << 20).step_by(509).all(|i| *object.add(i) == 0));
             object.write_bytes(1, 5 << 20);
@@ -139,7 +139,6 @@ fn every_refused_floor_call_is_null_and_leaves_the_heap_usable() {
         w.faults.set(FaultRule::From(n));
         let mut out = Vec::new();
         let mut rng = Rng::new(n);
-        // Half of a region: the fault plan does the refusing.
         for _ in 0..4000 {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let object = w.take(class);
@@ -192,7 +191,6 @@ fn a_place_that_was_never_handed_out_is_no_object() {
     w.give(object).unwrap();
 }
 
-/// With real threads.
 #[test]
 fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
     const THREADS: usize = 4;
@@ -210,7 +208,7 @@ fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
                     for _ in 0..100 {
                         let class = 1 + rng.below(40) as usize;
                         let object = own.take(class);
-                        // SAFETY: the object is ours, and has 16 bytes at least.
+                        // SAFETY: the object is ours, and has 16 bytes.
                         unsafe { object.write_bytes(me as u8, 16) };
                         letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
                     }

@@ -1,4 +1,4 @@
-//! Each event of the heap is reported when it happens, and damage when it is found.
+//! Each event and damage is reported.
 
 use super::recorder::{METADATA, damage_of, events, keeping, refills, set_bound, set_keeps, spans, usage, watched};
 use super::world::World;
@@ -81,7 +81,6 @@ fn spans_that_are_cut_anew_are_reported_as_freed_longer_shorter_and_new_ones() {
     both.into_iter().for_each(|range| pages.free(range, Density::Dense).unwrap());
 }
 
-/// Spans in use by the reports.
 fn fold(known: &mut BTreeMap<PageId, Pages>) {
     for event in spans() {
         match event {
@@ -266,7 +265,7 @@ fn a_list_that_runs_in_a_circle_is_damage() {
     let class = size_class::class_of(64);
     let object = w.take(class);
     w.give(object).unwrap();
-    // SAFETY: the object is readable and writable; the test plays a faulty program.
+    // SAFETY: the object is readable and writable.
     unsafe { object.cast::<*mut u8>().write(object) };
     // SAFETY: the cache is ours.
     let damage = damage_of(|| unsafe { w.heap.empty_cache(w.cache) });
@@ -281,7 +280,7 @@ fn a_link_to_a_place_that_never_was_an_object_is_damage_and_names_it() {
         w.heap.use_shards(shards);
         let object = w.take(class);
         w.give(object).unwrap();
-        // SAFETY: the place lies on the object's slab and was never cut, so that it reads as zeros.
+        // SAFETY: an uncut place on the object's slab.
         let wild = unsafe { object.add(48 * 120) };
         // SAFETY: as above.
         unsafe { object.cast::<*mut u8>().write(wild) };
@@ -291,7 +290,7 @@ fn a_link_to_a_place_that_never_was_an_object_is_damage_and_names_it() {
     }
 }
 
-/// Overwrites the first word of an object on its slab's list.
+/// Overwrites a link on a slab's list.
 fn damage_on_slab(word: impl Fn(*mut u8) -> usize) -> (Damage, *mut u8) {
     let w = watched(8);
     let class = size_class::class_of(48);
@@ -300,14 +299,14 @@ fn damage_on_slab(word: impl Fn(*mut u8) -> usize) -> (Damage, *mut u8) {
     w.give_all(objects.iter().copied());
     // SAFETY: the cache is ours.
     unsafe { w.heap.empty_cache(w.cache) };
-    // The list begins with the objects freed last, by the thread's list.
+    // The list begins with the objects freed last.
     let first = w.take(class);
     assert!(objects.contains(&first) && first != keeps_slab);
     w.give(first).unwrap();
     // SAFETY: as above.
     unsafe { w.heap.empty_cache(w.cache) };
     let first = w.heap.record(w.page(first)).as_ref().first_free();
-    // SAFETY: the object is readable and writable; the test plays a faulty program.
+    // SAFETY: the object is readable and writable.
     unsafe { first.cast::<usize>().write(word(first)) };
     (damage_of(|| _ = w.heap.take(0, class, 16)), first)
 }
@@ -329,7 +328,7 @@ fn an_unchecked_free_of_a_place_that_never_was_an_object_is_found_on_its_way_to_
     let w = watched(8);
     let class = size_class::class_of(48);
     let place = w.take(class).wrapping_add(48 * 100);
-    // SAFETY: the place lies on a slab of the class; the heap must see that it is no object.
+    // SAFETY: the place lies on a slab of the class.
     let damage = damage_of(|| unsafe { w.heap.give_one(class, place) });
     assert_eq!(damage, Damage::Object { object: place, misuse: Misuse::Unallocated });
 }
@@ -340,7 +339,7 @@ fn a_list_that_begins_outside_of_the_region_is_damage_before_it_is_followed() {
     w.heap.use_shards(2);
     let mut foreign = [0usize; 2];
     let (class, wild) = (size_class::class_of(48), foreign.as_mut_ptr().cast::<u8>());
-    // SAFETY: the memory is writable; the heap must see that it is foreign.
+    // SAFETY: the memory is writable.
     let damage = damage_of(|| unsafe { w.heap.give_marked(class, wild) });
     assert_eq!(damage, Damage::NotFree { class, at: wild });
 }
@@ -351,7 +350,7 @@ fn a_large_object_that_another_thread_freed_first_is_damage() {
     let object = w.large(MIB);
     let first = w.page(object);
     assert_eq!(w.heap.large_at(object as usize), Some(first));
-    // Both threads have found the object; one is quicker.
+    // Both threads have found the object.
     let freed = w.heap.give_large(first);
     let damage = damage_of(|| _ = w.heap.give_large(first));
     assert_eq!(damage, Damage::Object { object, misuse: Misuse::Freed { size: MIB } });
@@ -365,7 +364,7 @@ fn dense_memory_on_small_pages_calls_for_the_thread_until_its_round_begins() {
     let w = watched(512);
     w.floor.sim().set_thp(ThpMode::Madvise);
     w.heap.pages().set_backing(HugeBacking::AUTO);
-    // Two objects on a hugepage, of which one in 16 stays small to be looked at.
+    // One hugepage in 16 stays small, to be looked at.
     let take = |touched: u32| {
         let object = w.large(700 << 10);
         w.floor.sim().touch(range(&w, object, touched));

@@ -1,4 +1,4 @@
-//! Huge objects and large ones that become huge: kept for a second, resized, moved, refused.
+//! Huge objects: kept, resized, moved, refused.
 
 use super::recorder::keeping;
 use super::world::{World, for_each_refusal, holds, stamp, world};
@@ -13,10 +13,10 @@ use std::vec::Vec;
 
 const MIB: usize = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
-/// The mapping of the table of huge objects, which stays.
+/// The table's mapping, which stays.
 const TABLE: usize = 4096;
 
-/// Limits count all mappings but the table's and free addresses; those without an object are kept.
+/// Limits count all mappings but the table's and free addresses.
 fn check_books<H: Hooks>(w: &World<H>) {
     let spare = w.heap.huge.lock().stretches.free_bytes();
     let mapped = w.system.mapped().saturating_sub(TABLE + spare);
@@ -25,7 +25,7 @@ fn check_books<H: Hooks>(w: &World<H>) {
     assert_eq!(w.heap.gate.huge() - kept, w.heap.huge_bytes.load(Relaxed));
 }
 
-/// A program that frees and asks in turn; its last mapping is kept.
+/// The last mapping is kept.
 fn with_kept(bytes: usize) -> (World<super::recorder::Recorder>, *mut u8) {
     let w = keeping(16);
     w.give(w.large(bytes)).unwrap();
@@ -47,7 +47,7 @@ fn a_kept_mapping_goes_back_after_a_second_and_not_before() {
     assert!(w.heap.age_kept(), "it was given back");
     assert_eq!((w.system.mapped(), w.heap.gate.huge()), (TABLE, 0));
     assert!(!w.heap.age_kept());
-    // No request took it, so the next one is not kept.
+    // No request took it.
     w.clock.advance(2 * SECOND);
     w.give(w.large(40 * MIB)).unwrap();
     assert_eq!(w.system.mapped(), TABLE);
@@ -118,7 +118,7 @@ fn each_refusal_of_the_system_beside_a_kept_mapping_keeps_the_books() {
             rest,
             || with_kept(40 * MIB).0,
             |w, n| {
-                // A second object, so that at least one call can be refused.
+                // So that at least one call can be refused.
                 let (first, second) = (w.large(asked * MIB), w.large(34 * MIB));
                 for (object, size) in [(first, asked * MIB), (second, 34 * MIB)] {
                     if !object.is_null() && size >= HUGE_MIN {
@@ -133,7 +133,7 @@ fn each_refusal_of_the_system_beside_a_kept_mapping_keeps_the_books() {
     }
 }
 
-/// A huge object of 40 MiB with a pattern.
+/// 40 MiB with a pattern.
 fn huge() -> (World, *mut u8) {
     let w = world(16, 0);
     let object = w.large(40 * MIB);
@@ -182,7 +182,7 @@ fn a_huge_object_that_may_not_grow_stays_as_it_was_at_each_refusal() {
     }
 }
 
-/// A patterned large object of 20 MiB in the region, on small pages.
+/// 20 MiB with a pattern, in the region.
 fn large() -> (World, *mut u8) {
     let w = world(32, 0);
     w.heap.pages().set_backing(HugeBacking::NEVER);
@@ -202,7 +202,7 @@ fn a_large_object_that_outgrows_the_region_is_moved_and_its_pages_are_free() {
     check_books(&w);
     w.heap.pages().check().unwrap();
     let again = w.large(20 * MIB);
-    // SAFETY: the object is ours; its pages were moved away, so that they read as zeros.
+    // SAFETY: the object is ours; moved pages read as zeros.
     assert!((0..20 * MIB).step_by(4096).all(|at| unsafe { again.add(at).read() } == 0));
 }
 
@@ -293,7 +293,7 @@ fn sparse_world() -> World {
     w
 }
 
-/// Allocates 6 MiB objects and touches their first pages, until one is outside of the region.
+/// 6 MiB objects, until one is outside of the region.
 fn until_apart(w: &World, touched: Pages) -> Option<*mut u8> {
     (0..60).map(|_| w.large(6 * MIB)).find(|object| {
         let page = w.heap.page_of(*object as usize);
@@ -318,7 +318,7 @@ fn objects_that_are_hardly_touched_become_mappings_where_the_heap_would_grow() {
     assert!(w.heap.page_of(w.large(9 * MIB) as usize).is_some(), "of that length nothing is known");
     w.give(in_region).unwrap();
     assert!(w.heap.page_of(w.large(6 * MIB) as usize).is_none(), "what it had went back");
-    // Here mappings look dense: such objects return to the region.
+    // Here mappings look dense.
     let back = (0..60).map(|_| w.large(6 * MIB)).find(|object| w.heap.page_of(*object as usize).is_some());
     assert!(back.is_some());
     w.give(object).unwrap();
@@ -370,7 +370,6 @@ fn a_sparse_object_grows_in_place_or_moves_and_shrinks_in_place() {
     assert_eq!(resize(b, 5 * MIB), Some(b));
     assert_eq!((w.usable(b), holds(b, 6 * MIB)), (Ok(6 * MIB), true));
     check_books(&w);
-    // The part that it gave up reads as zeros in the next object there.
     let next = w.heap.allocate_sparse(4 * MIB, 1);
     assert!(next as usize == b as usize + 6 * MIB && is_clear(next, 4 * MIB));
     let moved = resize(a, 12 * MIB).expect("it moves");

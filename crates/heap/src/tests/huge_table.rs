@@ -8,7 +8,7 @@ fn the_table_agrees_with_a_map() {
     let system = SimSystem::default();
     let (mut table, mut model, mut rng) = (HugeTable::EMPTY, BTreeMap::new(), Rng::new(7));
     for _ in 0..60_000 {
-        // Few different addresses, so that probes collide and gaps are closed over each other.
+        // Few addresses, so that probes collide.
         let at = (1 + rng.below(2000) as usize) << 21;
         if rng.below(5) < 3 {
             model.entry(at).or_insert_with(|| {
@@ -34,7 +34,6 @@ fn what_was_freed_last_is_told_from_what_never_was_there() {
     for i in 0..40 {
         table.note_gone(entry(i));
     }
-    // The table grows, and nothing is forgotten.
     table.prepare(&SimSystem::default()).unwrap();
     for i in 0..40 {
         let Entry { at, bytes } = entry(i);
@@ -43,7 +42,7 @@ fn what_was_freed_last_is_told_from_what_never_was_there() {
         assert_eq!(table.misuse(at + bytes - 1), if remembered { Misuse::Unallocated } else { Misuse::Foreign });
         assert_eq!(table.misuse(at + bytes), Misuse::Foreign);
     }
-    // An object freed again at the same place takes no other one's place.
+    // It takes no other one's place.
     (0..100).for_each(|_| table.note_gone(Entry { bytes: 1 << 20, ..entry(20) }));
     assert_eq!(table.misuse(entry(20).at), Misuse::Freed { size: 1 << 20 });
     assert_eq!(table.misuse(entry(8).at), Misuse::Freed { size: 40 << 20 });

@@ -1,5 +1,3 @@
-//! Idle objects of a cache are flushed when the heap grows.
-
 use super::world::{World, world};
 use crate::size_class;
 use std::vec::Vec;
@@ -13,7 +11,7 @@ fn give(w: &World, objects: Vec<*mut u8>) {
     objects.into_iter().for_each(|object| w.give(object).expect("it is out"));
 }
 
-/// Bytes in the cache after a burst, which lets the list hold many.
+/// A burst lets the list hold many.
 fn after_a_burst(w: &World) -> usize {
     for _ in 0..20 {
         give(w, take(w, 64, 2000));

@@ -1,5 +1,3 @@
-//! A heap under limits, over a simulated floor.
-
 use super::world::{World, world};
 use crate::size_class::CLASSES;
 use craton_base::{HugePages, Pages};
@@ -62,7 +60,7 @@ fn l1_a_refill_that_ends_at_the_limit_does_not_pass_it() {
     w.heap.tick();
     let more: Vec<_> = (0..40).map(|_| large(&w, 256 << 10)).collect();
     let id = w.heap.begin_refill().expect("10 MiB more, beside broken hugepages");
-    // Until it ends, other threads use the heap up to its limit.
+    // Until it ends, other threads reach the limit.
     let limit = w.heap.used() + MIB;
     hard(&w, limit);
     assert!(w.heap.end_collapse(id, Ok(()), Took::busy(1000)));
@@ -111,7 +109,7 @@ fn l2_where_the_system_takes_nothing_back_a_request_is_refused_and_undone() {
     hard(&w, 10 * MIB);
     w.faults.set_only(Call::Unback, FaultRule::From(1));
     let in_use = w.heap.pages.lock().in_use();
-    // Free spans are too short, and the limit allows others only after a release.
+    // The limit allows other spans only after a release.
     assert!(large(&w, 7 * MIB).is_null());
     assert_eq!(w.heap.pages.lock().in_use(), in_use);
     w.heap.pages.lock().check().unwrap();
@@ -191,7 +189,7 @@ fn somebody_is_to_look_when_the_soft_limit_is_passed_and_the_limit_counts_anew_b
     assert!(!w.heap.gate.is_outside(used));
     w.give(b).unwrap();
     w.heap.relieve(0);
-    // The use of the heap has seen that memory fell below the limit.
+    // The heap saw its memory fall below the limit.
     assert!(w.heap.gate.is_outside(10 * MIB + 1) && w.heap.gate.low() == 0);
     w.give(a).unwrap();
 }

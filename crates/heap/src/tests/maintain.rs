@@ -1,4 +1,4 @@
-//! Ticks, releases, collapses and forks of the heap, under virtual time.
+//! Ticks, releases, collapses and forks.
 
 use super::recorder::{spans, watched};
 use super::world::{World, world};
@@ -14,7 +14,7 @@ use std::vec::Vec;
 const MIB: usize = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
 
-/// 20 hugepages, each with one object of 300 KiB left.
+/// 20 hugepages with one object each.
 fn thinned() -> World {
     let w = world(32, 0);
     let all: Vec<_> = (0..120).map(|_| w.large(300 << 10)).collect();
@@ -22,7 +22,6 @@ fn thinned() -> World {
     assert!(kept.len() >= 15 && !gone.is_empty());
     w.give_all(gone);
     let _ = w.heap.tick();
-    // Recent demand keeps memory.
     (0..60).for_each(|_| {
         w.clock.advance(120 * SECOND);
         let _ = w.heap.tick();
@@ -44,7 +43,6 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
         let (tick, in_use) = w.heap.tick();
         released += tick.released;
         assert_eq!(in_use, w.heap.in_use());
-        // A hugepage goes as a whole.
         assert!(released <= second * 512 + 256, "{released} pages in {second} s");
         assert!(released >= second * 512 - 256, "{released} pages in {second} s");
     }
@@ -133,7 +131,7 @@ fn collapsible() -> World {
         .sim()
         .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
     w.floor.sim().set_free_frames(None);
-    // The heap knows which ones came in parts.
+    // Tells the heap which ones came in parts.
     let _ = w.heap.tick();
     w
 }
@@ -186,7 +184,7 @@ fn a_forked_child_ends_a_collapse_that_it_cannot_finish() {
     w.heap.pages().check().unwrap();
 }
 
-/// Whether each lock is free: two classes', the morphs', the pages' and the huge objects'.
+/// Two classes', the morphs', the pages' and the huge objects'.
 fn free_locks(w: &World) -> [bool; 5] {
     let heap = w.heap;
     std::thread::scope(|scope| {

@@ -1,7 +1,4 @@
-//! A heap of two shards for loom models, with hands that use it as threads do. No two live objects
-//! may overlap.
-//!
-//! **Unsafe.** Gives a heap its metadata, and takes back objects that it handed out.
+//! A heap of two shards for loom models. No two live objects may overlap.
 
 use crate::heap::{Heap, Parts};
 use crate::hooks::NoHooks;
@@ -19,10 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-/// Pages that the model touches before its threads begin.
+/// Loom sees these pages before the threads begin.
 const KNOWN: u32 = 8;
 
-/// A heap for one run of a model.
 pub struct World<F: Platform, C: Clock> {
     heap: Box<Heap<F, C, NoHooks>>,
     /// Live objects: address and bytes.
@@ -34,13 +30,13 @@ pub struct World<F: Platform, C: Clock> {
     trackers: (*mut Tracker, usize),
 }
 
-// SAFETY: the tables are the heap's, which is `Send` and `Sync`; loom runs one thread at a time.
+// SAFETY: the heap, `Send` and `Sync`, owns the tables; loom runs one thread at a time.
 unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Sync for World<F, C> {}
 // SAFETY: as above.
 unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Send for World<F, C> {}
 
 impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> World<F, C> {
-    /// Over a floor of one hugepage at `base`; `empty` is any other floor.
+    /// A floor of one hugepage at `base`; `empty` is any other.
     pub fn new(floor: F, base: *mut u8, empty: F, clock: C, classes: &[usize]) -> Self {
         let hugepages = 1;
         let pages = HugePages(hugepages).pages().0;
@@ -50,7 +46,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let lengths: &'static mut [SpanLength] = (0..pages).map(|_| SpanLength::default()).collect::<Vec<_>>().leak();
         records[..KNOWN as usize].iter().for_each(PageRecord::touch);
         lengths[..KNOWN as usize].iter().for_each(|length| _ = length.pages());
-        // The stack of a model's thread is too small for a heap.
+        // A model's thread has too small a stack.
         let heap = std::thread::scope(|s| {
             s.spawn(|| Box::new(Heap::new(empty, F::System::default(), clock.clone(), clock))).join()
         })
@@ -60,7 +56,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let at_lengths = (lengths.as_mut_ptr(), lengths.len());
         let parts = Parts {
             base: base as usize,
-            // SAFETY: there is a zero entry for each page, for the heap's lifetime.
+            // SAFETY: there is a zero entry for each page.
             map: unsafe { PageMap::new(marks.as_ptr()) },
             records: Table::from_slice(records),
             lengths: Table::from_slice(lengths),
@@ -84,7 +80,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             lengths: at_lengths,
             trackers: at_trackers,
         };
-        // Touches what threads may race on, for loom.
+        // Loom must see what threads may race on.
         (0..KNOWN).for_each(|page| assert_eq!(world.heap.mark(PageId(page)), 0));
         for (home, class) in (0..2).flat_map(|home| classes.iter().map(move |class| (home, *class))) {
             assert!(world.heap.passes_on(home, class));
@@ -101,7 +97,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         Hand { cache }
     }
 
-    /// Up to `n` objects, as a home's slabs hand them to a cache.
+    /// From slabs, without a cache.
     pub fn take_batch(&self, home: usize, class: usize, n: u32) -> Vec<usize> {
         let mut chain = self.heap.take(home, class, n);
         let mut objects = Vec::new();
@@ -113,12 +109,12 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         objects
     }
 
-    /// Frees [`World::take_batch`]'s objects, bypassing all caches.
+    /// Bypasses all caches.
     pub fn give_batch(&self, class: usize, objects: &[usize]) {
         let mut chain = Chain::EMPTY;
         for object in objects {
             self.note_back(*object);
-            // SAFETY: the object is live, and given up.
+            // SAFETY: the object is given up.
             unsafe {
                 self.heap.set_mark(class, *object as *mut u8);
                 chain.push(*object as *mut u8);
@@ -128,7 +124,6 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         unsafe { self.heap.give(class, chain) };
     }
 
-    /// See [`crate::search`].
     pub fn look_at(&self, shard: usize, class: usize) {
         self.heap.search.look_at(shard, class);
     }
@@ -145,7 +140,6 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         assert!(self.out.lock().unwrap().remove(&object).is_some(), "it was not out");
     }
 
-    /// Bytes of a live object.
     pub fn size_of(&self, object: usize) -> usize {
         self.heap.find(object as *mut u8).usable().expect("it is out")
     }
@@ -154,13 +148,12 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         self.heap.page_of(object).is_some_and(|page| self.heap.mark(page) == size_class::MORPHED)
     }
 
-    /// Morphed and settled slabs of all shards.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.heap.class_stats(class);
         (stats.morphed, stats.settled)
     }
 
-    /// All objects are freed, and no other thread runs: the heap has no object, slab or page.
+    /// All objects are freed, and no other thread runs.
     pub fn check_empty(&self) {
         assert!(self.out.lock().unwrap().is_empty(), "the model gave all back");
         self.heap.release(|| ());
@@ -178,7 +171,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
 impl<F: Platform, C: Clock> Drop for World<F, C> {
     fn drop(&mut self) {
         let (records, lengths, trackers) = (self.records, self.lengths, self.trackers);
-        // SAFETY: made as slices of these lengths, and the heap is no longer used.
+        // SAFETY: made as slices of these lengths, and no longer used.
         unsafe {
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(records.0, records.1)));
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(lengths.0, lengths.1)));
@@ -187,7 +180,6 @@ impl<F: Platform, C: Clock> Drop for World<F, C> {
     }
 }
 
-/// A thread's cache.
 pub struct Hand {
     cache: *mut ThreadCache,
 }
@@ -211,7 +203,6 @@ impl Hand {
         object as usize
     }
 
-    /// By the fast path or the slow one.
     pub fn give<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,

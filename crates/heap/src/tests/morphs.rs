@@ -1,4 +1,4 @@
-//! Slabs that change their class, in a heap with caches in front.
+//! Slabs that change their class, under caches.
 
 use super::world::{World, world};
 use crate::size_class::{self, MORPHED};
@@ -9,22 +9,22 @@ use craton_sim::Rng;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
-/// A live object, its class, and the byte that fills it.
+/// Address, class, and the byte that fills it.
 #[derive(Clone, Copy)]
 struct Object(usize, usize, u8);
 
 fn take(w: &World, class: usize, fill: u8) -> Object {
     let object = w.take(class);
     assert!(!object.is_null());
-    // SAFETY: the object has this size, and only this test uses it.
+    // SAFETY: the object has this size, and is the test's.
     unsafe { object.write_bytes(fill, size_class::size_of_class(class)) };
     Object(object as usize, class, fill)
 }
 
-/// Checks each byte, then frees.
+/// Checks each byte.
 fn give(w: &World, Object(at, class, fill): Object) {
     let at = at as *mut u8;
-    // SAFETY: the object is ours until it is given back.
+    // SAFETY: the object is still ours.
     assert!((0..size_class::size_of_class(class)).all(|i| unsafe { *at.add(i) } == fill));
     w.give(at).unwrap();
 }
@@ -33,13 +33,12 @@ fn mark(w: &World, at: usize) -> u8 {
     w.heap.mark(w.heap.page_of(at).unwrap())
 }
 
-/// A class's morphed slabs, and how many have settled.
 fn morphed(w: &World, class: usize) -> (u32, u32) {
     let stats = w.heap.class_stats(class);
     (stats.morphed, stats.settled)
 }
 
-/// 16 MiB with 8 MiB of a class, of which one object in `left` is left.
+/// 8 MiB of a class; one object in `left` stays.
 fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let w = world(8, 0);
     let n = (8 << 20) / size_class::size_of_class(from);
@@ -51,7 +50,7 @@ fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     (w, kept)
 }
 
-/// As [`just_thinned`], after another class took slabs.
+/// Another class took slabs since [`just_thinned`].
 fn thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let (w, kept) = just_thinned(from, left);
     let others: Vec<Object> = (0..(1 << 20) / 208).map(|_| take(&w, size_class::class_of(208), 4)).collect();
@@ -77,7 +76,7 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
     assert!(kept.iter().any(|o| mark(&w, o.0) == MORPHED));
     assert!(w.heap.bytes_out() >= (kept.len() * 112 + news.len() * 144) as u64);
 
-    // Without old objects and those off the grid, each slab is an ordinary one.
+    // Without old and off-grid objects each slab is an ordinary one.
     kept.drain(..).for_each(|o| give(&w, o));
     let (news, off_grid): (Vec<_>, Vec<_>) = news.into_iter().partition(|o| (o.0 & 8191) % 144 == 0);
     assert!(off_grid.len() > news.len());
@@ -94,7 +93,7 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
 
 #[test]
 fn slabs_of_any_class_become_slabs_of_any_other() {
-    // Objects of A, a random part of which is left, and of B.
+    // A's size; one in how many is left; B's size.
     for (a, left, b) in [
         (32, 10, 304),
         (112, 20, 2512),
@@ -118,7 +117,6 @@ fn slabs_of_any_class_become_slabs_of_any_other() {
         others.into_iter().for_each(|o| give(&w, o));
         let mut news: Vec<Object> = (0..(4 << 20) / b).map(|_| take(&w, to, 2)).collect();
         assert!(morphed(&w, to).0 > 0, "{a} to {b}");
-        // Old and new ones come back in turns.
         while !kept.is_empty() || !news.is_empty() {
             let all = if rng.below(2) == 0 && !kept.is_empty() || news.is_empty() { &mut kept } else { &mut news };
             let object = all.swap_remove(rng.below(all.len() as u64) as usize);
@@ -139,7 +137,7 @@ fn free_pages_between_slabs_become_part_of_a_longer_one() {
     let (from, to) = (size_class::class_of(1632), size_class::class_of(6544));
     let w = world(8, 0);
     let all: Vec<Object> = (0..(8 << 20) / 1632).map(|_| take(&w, from, 1)).collect();
-    // Of each four pages one keeps an object, and three are free.
+    // Of four pages one keeps an object.
     let (kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|o| o.0 >> 13 & 3 == 1 && o.0 % 8192 < 1632);
     gone.into_iter().for_each(|o| give(&w, o));
     // SAFETY: the cache is ours.
@@ -191,7 +189,7 @@ fn a_class_that_has_just_taken_slabs_gives_none_away() {
 fn a_class_that_has_had_as_many_slabs_a_moment_ago_takes_none_of_others() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, kept) = just_thinned(from, 10);
-    // In turns, as in a steady state, the class has its most slabs and frees them.
+    // The class has its most slabs, and frees them.
     let most: Vec<Object> = (0..(2 << 20) / 144).map(|_| take(&w, to, 2)).collect();
     most.into_iter().for_each(|o| give(&w, o));
     // SAFETY: the cache is ours.
@@ -220,14 +218,14 @@ fn small_heaps_are_left_alone() {
     check_empty(&w);
 }
 
-/// A heap with a slab of two classes, and an old and a new object on it.
+/// A slab of two classes, with an old and a new object.
 fn mixed() -> (World, Vec<Object>, Object, Object) {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, kept) = thinned(from, 10);
     let news: Vec<Object> = (0..3000).map(|_| take(&w, to, 2)).collect();
     let on = |o: &&Object| mark(&w, o.0) == MORPHED;
     let new = *news.iter().rfind(on).unwrap();
-    // One at whose start no object of the other class can begin.
+    // No object of the other class can begin there.
     let old = *kept.iter().filter(on).find(|o| o.0 % 8192 % 144 != 0 && o.0 % 8192 > 0).unwrap();
     let rest = kept.into_iter().filter(|o| o.0 != old.0).chain(news.into_iter().filter(|o| o.0 != new.0)).collect();
     (w, rest, old, new)
@@ -258,7 +256,7 @@ fn misuse_is_seen_on_slabs_of_two_classes() {
         give(&w, Object(at, class, if class == old.1 { 1 } else { 2 }));
         assert_eq!(w.give(at as *mut u8), Err(Misuse::Freed { size }));
     }
-    // The tail of a slab of 56 places was never an object of either class.
+    // Never an object of either class.
     let tail = (new.0 & !8191) + 56 * 144 + 112;
     assert_eq!(w.give(tail as *mut u8), Err(Misuse::Unallocated));
     rest.into_iter().for_each(|o| give(&w, o));
@@ -270,7 +268,7 @@ fn old_objects_that_lie_in_a_cache_find_back_to_their_slab() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, mut kept) = thinned(from, 10);
     let other = w.at_home(0);
-    // They come into the other cache while their slabs are still of their class.
+    // Their slabs are still of their class.
     let late: Vec<Object> = kept.split_off(kept.len() - 10);
     late.iter().for_each(|o| give(&other, *o));
     let news: Vec<Object> = (0..(4 << 20) / 144).map(|_| take(&w, to, 2)).collect();
@@ -278,7 +276,6 @@ fn old_objects_that_lie_in_a_cache_find_back_to_their_slab() {
     for o in late.iter().filter(|o| mark(&w, o.0) == MORPHED) {
         assert_eq!(w.give(o.0 as *mut u8), Err(Misuse::Freed { size: 112 }));
     }
-    // One of them goes out once more, and comes back.
     let again = take(&other, from, 3);
     assert!(late.iter().any(|o| o.0 == again.0));
     give(&other, again);
@@ -309,10 +306,9 @@ fn threads_that_change_their_sizes_and_free_each_others_objects_find_every_byte_
     check_empty(&w);
 }
 
-/// A world that goes to another thread with its cache.
 struct SendWorld(World);
 
-// SAFETY: the heap may be used by all threads, and the cache goes to one.
+// SAFETY: all threads may use the heap; the cache goes to one.
 unsafe impl Send for SendWorld {}
 
 fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
@@ -321,7 +317,6 @@ fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
     for phase in 0..6u64 {
         let mut bytes = 0;
         while bytes < 3 << 20 {
-            // Slabs of one, two and four pages, in turns.
             let least = [100, 290, 1600, 40, 2400, 520][((phase + 2 * number) % 6) as usize];
             let size = least + rng.below(least as u64 / 4) as usize;
             own.push(take(w, size_class::class_of(size), rng.below(256) as u8));
@@ -329,7 +324,6 @@ fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
         }
         while own.len() > 3000 {
             let mut object = own.swap_remove(rng.below(own.len() as u64) as usize);
-            // What this thread frees is often another's.
             if rng.below(4) == 0 {
                 let mut shared = shared.lock().unwrap();
                 if shared.len() < 1000 {

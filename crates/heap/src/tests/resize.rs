@@ -1,4 +1,4 @@
-//! Requests beyond the classes, and objects that stay in place when their size changes.
+//! Large requests, and objects that stay in place.
 
 use super::world::world;
 use crate::Found;
@@ -138,7 +138,7 @@ fn memory_at_hand_is_what_was_freed_a_moment_ago_and_not_too_long() {
     assert_eq!(w.heap.large_at_hand((300 << 10) - 10), object);
     assert!(w.heap.large_at_hand(300 << 10).is_null(), "it is out");
     assert!(w.heap.large_at_hand(3 * MIB).is_null());
-    // What another processor freed lies at its place.
+    // It lies at another processor's place.
     w.give(object).unwrap();
     w.system.set_cpu(1);
     assert!(w.heap.large_at_hand(300 << 10).is_null());

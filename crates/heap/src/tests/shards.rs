@@ -1,4 +1,4 @@
-//! Threads of several homes: their slabs, transfers, and remote frees.
+//! Threads of several homes: slabs, transfers, and remote frees.
 
 use super::world::{World, world};
 use crate::shard::SHARDS;
@@ -12,7 +12,6 @@ fn owner(w: &World, object: *mut u8) -> usize {
     w.heap.record(w.page(object)).owner()
 }
 
-/// Flushes a thread's cache.
 fn end(w: &World) {
     // SAFETY: the cache is ours.
     unsafe { w.heap.empty_cache(w.cache) };
@@ -59,7 +58,6 @@ fn one_list_of_objects_from_several_homes_goes_back_to_each_of_them() {
     threads.iter().for_each(end);
     let out = |w: &World| -> Vec<_> { (0..3).map(|home| w.heap.slabs(home, CLASS).stats().objects_out).collect() };
     assert_eq!(out(&w), [10; 3]);
-    // One thread frees all of them, strays of strays among them.
     all.rotate_left(7);
     threads[1].give_all(all);
     assert_eq!(out(&w), [10; 3], "they wait in its cache");
@@ -140,7 +138,7 @@ fn before_the_heap_grows_what_is_free_in_another_shard_serves() {
     w.heap.use_shards(2);
     let other = w.at_home(1);
     let each = usize::from(size_class::geometry(CLASS).capacity);
-    // All of a hugepage but some pages, in slabs of the second home; one object in each is free.
+    // Nearly all of a hugepage, in the second home's slabs; one object in each is free.
     let all = other.take_all(CLASS, 200 * each);
     all.iter().step_by(each).for_each(|object| other.give(*object).unwrap());
     end(&other);

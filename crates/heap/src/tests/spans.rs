@@ -1,4 +1,4 @@
-//! Spans kept in front of the page heap serve before it grows, and a refusal changes nothing.
+//! Kept spans serve before the heap grows, and a refusal changes nothing.
 
 use super::recorder::{spans, watched};
 use super::world::{World, for_each_refusal, holds, stamp, world};
@@ -13,7 +13,7 @@ use std::vec::Vec;
 const MIB: usize = 1 << 20;
 const PAGE: usize = 8192;
 
-/// Spans of 60 pages that leave 16 of a heap of one hugepage.
+/// Leaves 16 pages of a hugepage.
 fn nearly_full(w: &World) -> Vec<*mut u8> {
     let all: Vec<_> = (0..4).map(|_| w.large(60 * PAGE)).collect();
     assert!(all.iter().all(|object| !object.is_null()));
@@ -112,7 +112,7 @@ fn sources_that_only_take_spans_back_refuse_others() {
     assert_eq!(w.heap.pages().granted().0, 0);
 }
 
-/// The state that a refused request must not change.
+/// A refused request must not change these.
 fn figures(w: &World) -> (Pages, u64, u64, Vec<u32>) {
     let slabs = (1..=CLASSES).map(|class| w.heap.class_stats(class).slabs).collect();
     (w.heap.in_use(), w.heap.bytes_out(), w.heap.gate.huge(), slabs)
@@ -136,8 +136,7 @@ fn a_refused_object_of_any_kind_leaves_the_heap_as_it_was() {
                 w.faults.set(FaultRule::Never);
                 let old = w.heap.take_one(small);
                 stamp(old, 64);
-                // The slab of its class is full, and so is the granted memory: the next object
-                // needs more.
+                // The next object needs more granted memory.
                 let full = usize::from(size_class::geometry(small).capacity);
                 (1..full).for_each(|_| _ = w.heap.take_one(small));
                 while w.heap.in_use() < w.heap.pages().granted().pages() {
@@ -156,7 +155,7 @@ fn a_refused_object_of_any_kind_leaves_the_heap_as_it_was() {
     }
 }
 
-/// A heap of 12 MiB in use and 4 MiB free under a hard limit of 20 MiB.
+/// 12 MiB in use and 4 MiB free, under a hard limit of 20 MiB.
 fn limited() -> (World, *mut u8) {
     let w = world(32, 0);
     let (kept, gone) = (w.large(12 * MIB), w.large(4 * MIB));
@@ -169,7 +168,7 @@ fn limited() -> (World, *mut u8) {
 #[test]
 fn l1_l2_under_a_hard_limit_each_refusal_below_leaves_contents_and_figures() {
     for rest in [false, true] {
-        // What fits only if free memory goes back, and what never fits.
+        // With a release of free memory, and never.
         for (size, fits) in [(7 * MIB, true), (9 * MIB, false)] {
             let mut n = 0;
             loop {

@@ -1,4 +1,4 @@
-//! A heap and a cache without a process, over real bytes of a simulated floor.
+//! A heap and a cache over a simulated floor.
 
 use super::ground::{Ground, ground, ground_with, hardened_ground};
 use crate::Misuse;
@@ -24,12 +24,10 @@ pub(crate) struct World<H: Hooks = NoHooks> {
     pub(crate) floor: RealFloor,
 }
 
-/// No hooks; a thread cache with this budget.
 pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     on(ground(hugepages, 1), budget)
 }
 
-/// A thread cache with a budget of 1 MiB.
 pub(crate) fn hardened_world<H: Hooks>(hugepages: u32) -> World<H> {
     on(hardened_ground(hugepages), 1 << 20)
 }
@@ -45,7 +43,7 @@ fn on<H: Hooks>(ground: Ground<H>, budget: usize) -> World<H> {
 
 fn cache_of<H: Hooks>(heap: &TestHeap<H>, home: usize, budget: usize) -> *mut ThreadCache {
     let cache = Box::into_raw(Box::<HardenedCache>::new_uninit()).cast::<ThreadCache>();
-    // SAFETY: memory for one cache, hardened or not, ours.
+    // SAFETY: memory for one cache of either kind, ours.
     unsafe {
         (*cache).number = 0;
         ThreadCache::begin(cache, heap.view(), &heap.flush_requests, home, budget);
@@ -60,14 +58,13 @@ pub(crate) fn stamp(object: *mut u8, bytes: usize) {
     }
 }
 
-/// Whether the first `bytes` still have the pattern of [`stamp`].
+/// Whether [`stamp`]'s pattern is there.
 pub(crate) fn holds(object: *mut u8, bytes: usize) -> bool {
     // SAFETY: as in `stamp`.
     (0..bytes - 7).step_by(4096).all(|at| unsafe { object.add(at).cast::<usize>().read_unaligned() } == !at)
 }
 
-/// Refuses the n-th refusable call while `act` runs in a new world, for each n; with `rest` all
-/// later calls too.
+/// Refuses the n-th call in a new world, for each n; with `rest` all later ones too.
 pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>, act: impl Fn(&World<H>, u64)) {
     for n in 1.. {
         let w = make();
@@ -93,21 +90,19 @@ impl World {
 }
 
 impl<H: Hooks> World<H> {
-    /// The same heap, with a cache for a thread at another home.
+    /// With a cache for a thread at another home.
     pub(crate) fn at_home(&self, home: usize) -> Self {
         let (faults, clock, system) = (self.faults.clone(), self.clock.clone(), self.system.clone());
         let floor = self.floor.clone();
         World { heap: self.heap, cache: cache_of(self.heap, home, 256 << 10), faults, clock, system, floor }
     }
 
-    /// Only this thread uses it.
     #[allow(clippy::mut_from_ref)] // One reference at a time.
     pub(crate) fn cache(&self) -> &mut ThreadCache {
-        // SAFETY: the cache is ours, and no other reference to it is used meanwhile.
+        // SAFETY: the cache is ours, and no other reference is used meanwhile.
         unsafe { &mut *self.cache }
     }
 
-    /// None is null.
     pub(crate) fn take_all(&self, class: usize, n: usize) -> Vec<*mut u8> {
         (0..n).map(|_| self.take(class)).inspect(|object| assert!(!object.is_null())).collect()
     }
@@ -116,7 +111,6 @@ impl<H: Hooks> World<H> {
         objects.into_iter().for_each(|object| self.give(object).unwrap());
     }
 
-    /// Null when refused.
     pub(crate) fn large(&self, bytes: usize) -> *mut u8 {
         self.heap.allocate_large(bytes, 1, false)
     }

@@ -6,10 +6,10 @@ use super::ThreadCache;
 use crate::size_class;
 
 impl ThreadCache {
-    /// For a class whose list is empty, pops an object of a larger class, up to twice the size.
+    /// Up to twice the size.
     pub fn borrow(&mut self, class: usize) -> Option<(*mut u8, usize)> {
         (class + 1..=size_class::largest_lender(class)).find_map(|lender| {
-            // SAFETY: the cache is borrowed for this call; it is a size class.
+            // SAFETY: the cache is borrowed for this call.
             let object = unsafe { Self::pop(self, lender) };
             (!object.is_null()).then_some((object, lender))
         })

@@ -1,4 +1,4 @@
-//! A thread cache's layout, for readers of another process's memory.
+//! For readers of another process's memory.
 
 use super::{List, Pace, ThreadCache, count, stages};
 use core::mem::offset_of;

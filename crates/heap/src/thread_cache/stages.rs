@@ -1,27 +1,19 @@
 //! A hardened cache: freed objects wait, are cleared, and are reused in random order.
-//!
-//! **What.** Frees and requests use different lists, so that the fast paths stay the same: a table
-//! leads requests to other lists ([`ThreadCache::push`] has the class's from the page map).
 //! ```text
 //! free ──> lists[class] ──> cleared, shuffled ──> Stage::old ──> Stage::out ──> malloc
 //!          newest objects                         older ones    (and refills)
 //! ```
-//! A turn moves both groups one step to the right. It comes when the newest are [`wait`], or when
-//! requests have emptied `out` and the newest are half as many.
+//! A turn moves both groups to the right when the newest are [`wait`], or when `out` is empty and
+//! the newest are half as many.
 //!
 //! **Invariants.** *Q1* an object goes out only after `wait / 2` later frees of its class in this
 //! cache, except after a flush of the whole cache. *Q2* objects in `out`, in transfer slots and on
 //! slabs are cleared behind their mark, up to [`CLEARED`] bytes.
 //!
-//! **Threads.** As the cache's lists. A signal handler that interrupts a push can lose objects: the
-//! turn reports it.
+//! **Threads.** A signal handler that interrupts a push can lose objects: the turn reports it.
 //!
-//! **Cost.** None on the fast paths; 23 instructions and the clearing for each object, some 180 for
-//! each turn. A ring for each class, exchanged in each free, needs no turns, but a mispredicted
-//! jump by the object's size in each free (1.57 times the default's time over 12 programs, turns
-//! 1.40).
-//!
-//! **Not here.** Threads without a cache: [`crate::shard::Waiting`].
+//! **Cost.** A turn costs some 180 instructions. A ring for each class mispredicts a jump in each
+//! free: 1.57 times the default's time, turns 1.40.
 //!
 //! **Unsafe.** Reads and writes free objects that the cache owns.
 
@@ -35,23 +27,20 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use craton_slab::{Chain, end};
 
-/// The lists between a class's frees and its requests, in one cache line.
 #[repr(C, align(64))]
 struct Stage {
     out: List,
-    /// Objects freed before the last turn: the first, the last, and how many.
     old: *mut u8,
     last: *mut u8,
     old_len: u32,
     /// Bound of the newest; 0 in a closed class.
     wait: i32,
-    /// Objects that went from frees to requests, unreported ([`Hooks::reused`]).
+    /// Not yet reported to [`Hooks::reused`].
     reused: u32,
-    /// Pairs of words to clear ([`cleared_pairs`]).
     pairs: u32,
 }
 
-/// The part that only a hardened cache has; it lies behind the cache.
+/// Lies behind a hardened cache.
 #[repr(C, align(64))]
 pub struct Stages {
     of: [Stage; MARKS],
@@ -64,18 +53,16 @@ pub struct HardenedCache {
     stages: Stages,
 }
 
-/// Bounds of the newest; powers of two, which [`deal`] is made for. More waiting objects fall out
-/// of the processor's caches, fewer make turns frequent.
+/// Powers of two for [`deal`]. More would fall out of the processor's caches, fewer make turns
+/// frequent.
 const WAIT_BYTES: usize = 4 << 10;
 const WAIT_OBJECTS: usize = 32;
-/// Fewest of them, of objects up to 1 KiB.
+/// For objects up to 1 KiB.
 const WAIT_LEAST: usize = 16;
 const WAIT_LEAST_UP_TO: usize = 1 << 10;
 
-/// Objects between two reports: the counts are all threads'.
 const REPORTED: u32 = 1024;
 
-/// Objects of a class that may wait in each group; at least 1.
 pub const fn wait(class: usize) -> u32 {
     match WAIT_BYTES / size_class::size_of_class(class) {
         n if n < WAIT_LEAST && size_class::size_of_class(class) <= WAIT_LEAST_UP_TO => WAIT_LEAST as u32,
@@ -90,17 +77,14 @@ impl ThreadCache {
         if hardened { size_of::<HardenedCache>() } else { size_of::<Self>() }
     }
 
-    /// Offset of a class's list for requests.
     const fn out_at(class: usize) -> usize {
         offset_of!(HardenedCache, stages) + offset_of!(Stages, of) + class * size_of::<Stage>() + offset_of!(Stage, out)
     }
 
-    /// Leads requests to the lists behind the cache, which become empty.
-    ///
     /// # Safety
     /// As [`ThreadCache::begin`]; memory for a [`HardenedCache`] is there.
     pub(super) unsafe fn begin_stages(at: *mut Self, key: &Key) {
-        // SAFETY: by the contract. Field by field, as `begin`.
+        // SAFETY: by the contract.
         unsafe {
             let stages = &raw mut (*at.cast::<HardenedCache>()).stages;
             (*at).stages = stages;
@@ -134,7 +118,6 @@ impl ThreadCache {
         !self.stages.is_null()
     }
 
-    /// A class's list for requests.
     #[inline]
     pub(super) fn source(&self, class: usize) -> &List {
         match self.stage(class) {
@@ -147,7 +130,7 @@ impl ThreadCache {
     #[inline]
     pub(super) fn source_mut(&mut self, class: usize) -> &mut List {
         match self.stage(class) {
-            // SAFETY: the cache owns it, and is borrowed.
+            // SAFETY: the cache owns it.
             Some(stage) => unsafe { &mut (*stage).out },
             None => &mut self.lists[class],
         }
@@ -175,7 +158,7 @@ impl ThreadCache {
             .sum()
     }
 
-    /// Removes the room of the newest, so that frees leave the fast path.
+    /// Frees then leave the fast path.
     pub(super) fn close_stage(&mut self, class: usize) {
         if let Some(stage) = self.stage(class) {
             // SAFETY: the cache owns it.
@@ -183,14 +166,13 @@ impl ThreadCache {
         }
     }
 
-    /// Whether frees of a class may go on after a turn.
     #[inline]
     pub fn is_turn_due(&self, class: usize) -> bool {
-        // SAFETY: the cache owns the stage.
+        // SAFETY: the cache owns it.
         self.is_full(class) && self.stage(class).is_some_and(|stage| unsafe { (*stage).wait > 0 })
     }
 
-    /// Whether a turn now would keep Q1 and bring objects.
+    /// Whether a turn would keep Q1 and bring objects.
     #[inline]
     pub fn may_turn(&self, class: usize) -> bool {
         self.stage(class).is_some_and(|stage| {
@@ -200,8 +182,7 @@ impl ThreadCache {
         })
     }
 
-    /// Most objects to fetch into an empty list. All of them wait later: only a program that
-    /// allocates and frees nothing gets many at once.
+    /// Few for a class that frees, since all of them wait later.
     pub fn most_wanted(&self, class: usize) -> u32 {
         match self.stage(class) {
             Some(stage) if 4 * self.newest(class, stage) >= wait(class) as i32 => wait(class),
@@ -216,17 +197,14 @@ impl ThreadCache {
     }
 
     pub fn take_reuse(&mut self, class: usize) -> u32 {
-        // SAFETY: the cache owns it, and is borrowed.
+        // SAFETY: the cache owns it.
         self.stage(class).map_or(0, |stage| unsafe { core::mem::take(&mut (*stage).reused) })
     }
 
-    /// A turn: the older objects go to requests; the newest, cleared and shuffled, take their
-    /// place.
     #[inline]
     pub fn turn<H: Hooks>(&mut self, class: usize) {
         let Some(stage) = self.stage(class) else { return };
-        // SAFETY: the cache owns stage and lists; the older objects hang from the first to the
-        // last.
+        // SAFETY: the cache owns all lists; the older objects hang from the first to the last.
         unsafe {
             let (first, last, n) = ((*stage).old, (*stage).last, (*stage).old_len);
             self.age::<H>(class, stage);
@@ -240,7 +218,6 @@ impl ThreadCache {
         }
     }
 
-    /// Empties both groups of objects that wait.
     pub fn end_waits<H: Hooks>(&mut self, class: usize, mut give: impl FnMut(Chain)) {
         for _ in 0..2 {
             let Some(stage) = self.stage(class) else { return };
@@ -255,8 +232,6 @@ impl ThreadCache {
         }
     }
 
-    /// Makes the newest the older ones, cleared and shuffled.
-    ///
     /// # Safety
     /// It is the class's stage, whose older objects the caller takes.
     #[inline]
@@ -290,7 +265,6 @@ impl ThreadCache {
 
 const _: () = assert!(ThreadCache::out_at(MARKS) <= u16::MAX as usize && ONE > 0);
 
-/// For readers of another process's memory.
 pub(super) const SHAPE: [(&str, usize); 4] = [
     ("thread.stages", offset_of!(ThreadCache, stages)),
     ("stage.bytes", size_of::<Stage>()),
@@ -299,7 +273,6 @@ pub(super) const SHAPE: [(&str, usize); 4] = [
 ];
 
 impl Stages {
-    /// Of a cache without.
     pub(super) const NONE: *mut Self = null_mut();
 }
 

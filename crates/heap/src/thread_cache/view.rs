@@ -1,11 +1,10 @@
 //! A cache's copy of the heap's fields, and how other threads reach its thread.
 //!
-//! **What.** A free looks up only pages below the cache's page count. At 0 each free is slow: the
-//! slow path then serves a flush request or reads the mailbox (both `craton-malloc`'s).
+//! Frees look up only pages below the cache's page count. At 0 each free is slow, and serves a
+//! flush request or reads the mailbox.
 //!
-//! **Threads.** Any thread or process may store the 0. A torn store is harmless: any number below
-//! the right one slows frees. The cache's thread restores the count in the slow path. The fast path
-//! reads it plainly, once: an atomic load would cost an instruction in every free.
+//! **Threads.** Any thread or process may store the 0; a torn store only slows frees. The fast path
+//! reads it plainly: an atomic load would cost an instruction.
 //!
 //! **Unsafe.** Writes into caches of other threads.
 
@@ -14,7 +13,7 @@ use core::sync::atomic::{Ordering, fence};
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 
 impl ThreadCache {
-    /// Copies the heap's fields, but keeps frees slow if a flush was requested.
+    /// Keeps frees slow if a flush was requested.
     pub fn look_again(&mut self, view: HeapView<'_>, asked: &AtomicU32) {
         (self.base, self.pages, self.map) = (view.base, view.pages, view.map);
         // ORDERING: SeqCst pairs with the fence in `govern::request_flushes`: seen, or its 0 comes.
@@ -24,7 +23,7 @@ impl ThreadCache {
         }
     }
 
-    /// Makes the next free of a cache's thread take the slow path.
+    /// Makes the next free slow.
     ///
     /// # Safety
     /// `this` is a cache, begun or all zeros.

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 const MIB: usize = 1 << 20;
 
-/// Resident bytes by hugepage address, and the addresses of whole hugepages.
+/// Resident bytes by hugepage, and whole hugepages.
 #[derive(Default)]
 struct Memory {
     resident: BTreeMap<usize, usize>,
@@ -50,7 +50,7 @@ fn table(entries: &[Entry]) -> HugeTable {
     table
 }
 
-/// All that a search finds and collapses until a whole turn finds nothing.
+/// Until a whole turn finds nothing.
 fn found(table: &mut HugeTable, memory: &Memory) -> Vec<usize> {
     let (mut found, mut vain) = (Vec::new(), 0);
     while vain < 4 {

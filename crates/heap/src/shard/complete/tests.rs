@@ -1,5 +1,3 @@
-//! Pages, classes and reuses add up.
-
 use super::*;
 use std::vec::Vec;
 

@@ -1,5 +1,3 @@
-//! Refills are reported one by one at first, then by the dozen, and none is lost.
-
 use super::*;
 use crate::tests::recorder::{Recorder, refills, watched};
 
@@ -12,7 +10,7 @@ fn sum() -> (u32, u64) {
 
 #[test]
 fn the_first_refills_are_reported_at_once_and_later_ones_by_the_dozen() {
-    // Its hooks begin anew.
+    // The hooks begin anew.
     let _w = watched(1);
     let counts = Counts::NONE;
     for _ in 0..=FIRST {

@@ -1,5 +1,3 @@
-//! Batches are kept whole, in one slot at most, and come out as they went in.
-
 use super::*;
 use std::boxed::Box;
 use std::collections::BTreeSet;
@@ -7,7 +5,6 @@ use std::vec::Vec;
 
 const CLASS: usize = 4;
 
-/// `n` linked objects of the test's.
 fn chain(n: u32) -> Chain {
     let mut chain = Chain::EMPTY;
     for _ in 0..n {

@@ -1,5 +1,3 @@
-//! A ring returns what has waited longest.
-
 use super::*;
 use core::ptr::without_provenance_mut;
 use std::boxed::Box;

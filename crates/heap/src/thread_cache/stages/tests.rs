@@ -1,5 +1,3 @@
-//! Freed objects of a hardened heap wait, are cleared, and go out in random order.
-
 use super::*;
 use crate::hooks::NoHooks;
 use crate::tests::world::{World, hardened_world};
@@ -52,7 +50,7 @@ fn q2_what_goes_out_again_is_cleared() {
         let size = size_class::size_of_class(class);
         for _ in 0..20 {
             let all = w.take_all(class, 50);
-            // The link stays in the first word.
+            // The link stays.
             let clean = size.min(crate::mark::CLEARED) - 8;
             assert!(all.iter().all(|object| dirt(object.wrapping_add(8), clean) == 0), "{size}");
             all.iter().for_each(|object| fill(*object, size));
