@@ -1,11 +1,9 @@
-//! A heap by offsets and bytes, on whichever medium its file asks for.
+//! A heap by offsets and bytes, below [`PersistentHeap`](crate::PersistentHeap) and the functions
+//! for C. Reads must lie inside the heap, and writes inside its data.
 //!
-//! **What.** [`RawHeap`] is the heap without types: below [`PersistentHeap`](crate::PersistentHeap)
-//! and below the functions for C. Reads must lie inside the heap, and writes inside its data.
-//!
-//! **Threads.** All calls but `close` take `&self`. With sync points, a call that stores holds a
-//! shared lock, and [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages.
-//! Callers that store by [`base`](RawHeap::base) keep away from `sync` themselves.
+//! **Threads.** With sync points, a call that stores holds a shared lock, and
+//! [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages. Callers that store
+//! by [`base`](RawHeap::base) must not run beside `sync`.
 
 mod bytes;
 mod change;
@@ -27,20 +25,20 @@ pub use change::Change;
 pub use craton_pheap::{Offset, Reserved, Slot};
 pub use tx::RawTx;
 
-/// A heap by offsets and bytes.
+/// A heap by offsets and bytes. All calls but `close` take `&self`, from any thread.
 pub struct RawHeap {
     heap: AnyHeap,
     promise: Promise,
     base: usize,
     /// Where the data begins, which callers may write.
     data: u64,
-    /// Held to store, exclusively to make a sync point.
+    /// Shared to store, exclusive to make a sync point.
     gate: RwLock<()>,
     opened: Instant,
 }
 
 impl RawHeap {
-    /// Makes a heap in a new file, or on a device without a heap, and opens it.
+    /// Makes a heap in a new file, or on a device without a heap.
     pub fn create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         Self::of_opened(file::create(path, options)?)
     }
@@ -72,21 +70,20 @@ impl RawHeap {
         Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
     }
 
-    /// Closes the heap. All changes become durable as far as the file promises, with sync points on
-    /// the disk; the next opening repairs nothing.
+    /// Makes all changes durable as far as the file promises; the next opening repairs nothing.
     pub fn close(self) -> Result<(), Error> {
         self.heap.close()
     }
 
-    /// Held while a call stores, where sync points are made.
+    /// Held while a call stores.
     #[inline]
     pub(crate) fn storing(&self) -> Option<RwLockReadGuard<'_, ()>> {
         let has_sync_points = matches!(self.heap, AnyHeap::Disk(_));
         has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes all changes up to now durable, all or none. With sync points this waits for the disk.
-    /// On persistent memory it waits for the lines of slots changed by hand.
+    /// Makes all changes up to now durable, all or none, with sync points. On persistent memory it
+    /// waits for the lines of slots changed by hand.
     pub fn sync(&self) -> Result<(), Error> {
         match &self.heap {
             AnyHeap::Disk(heap) => self.sync_disk(heap),
@@ -112,43 +109,40 @@ impl RawHeap {
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
 
-    /// Returns the failure that changes survive.
+    /// The failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.promise
     }
 
-    /// Returns how small objects survive a crash.
+    /// How small objects survive a crash.
     pub fn model(&self) -> Model {
         each!(AnyHeap, &self.heap, heap => heap.model())
     }
 
-    /// Returns the number that identifies this heap.
     pub fn uuid(&self) -> u128 {
         each!(AnyHeap, &self.heap, heap => heap.uuid())
     }
 
-    /// Returns the address of offset 0 in this process; 0 in simulations.
+    /// The address of offset 0; 0 in simulations.
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// Returns the heap's bytes.
+    /// In bytes.
     #[inline]
     pub fn len(&self) -> u64 {
         each!(AnyHeap, &self.heap, heap => heap.medium().len())
     }
 
-    /// Returns `false`: no heap is empty.
+    /// `false`: no heap is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Finds the root of this name.
     pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.root(name))?)
     }
 
-    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.roots())?)
     }
@@ -165,7 +159,7 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
-    /// Allocates an object, not initialised, and stores its offset in the slot.
+    /// Allocates an uninitialised object, and stores its offset in the slot.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
@@ -179,13 +173,13 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
     }
 
-    /// Resizes the slot's object. Its contents stay, as far as they fit.
+    /// Resizes the slot's object; contents stay as far as they fit.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
     }
 
-    /// Stores an offset, or 0, in a slot.
+    /// Stores an offset, or 0.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
@@ -210,29 +204,29 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
     }
 
-    /// Publishes as [`publish`](Self::publish) does, and frees the slot's object in the same step.
+    /// [`publish`](Self::publish), which also frees the slot's object in the same step.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
     }
 
-    /// Returns the bytes that the object at this offset can hold.
+    /// Bytes that the object can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
     }
 
-    /// Returns the most changes of a commit.
+    /// The most changes of a commit.
     pub fn changes_most(&self) -> usize {
         each!(AnyHeap, &self.heap, heap => heap.parts_most())
     }
 
-    /// Returns the heap's contents in numbers. No other thread may change the heap meanwhile.
+    /// Counts of the contents. No other thread may change the heap meanwhile.
     pub fn stats(&self) -> Stats {
         each!(AnyHeap, &self.heap, heap => heap.stats())
     }
 
-    /// Checks every invariant, the roots, and what they point to. No other thread may change the
-    /// heap meanwhile.
+    /// Checks every invariant, and the roots' targets. No other thread may change the heap
+    /// meanwhile.
     pub fn check(&self) -> Result<(), Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
     }

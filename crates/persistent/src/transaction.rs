@@ -1,5 +1,3 @@
-//! Values and objects that change together.
-
 use crate::error::Error;
 use crate::heap::{PersistentHeap, slot_of};
 use crate::persist::{Persist, with_buffer};
@@ -23,8 +21,7 @@ impl<'a> Transaction<'a> {
         self.tx.commit()
     }
 
-    /// Changes a value without pointers, at once. The old value is restored if the transaction does
-    /// not commit.
+    /// Changes a value without pointers; undone if the transaction does not commit.
     pub fn set<T: Persist>(&mut self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer") };
         with_buffer::<T, _>(|buffer| {
@@ -33,14 +30,14 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Makes an object, which the slot holds once the transaction commits.
+    /// Makes an object, which the slot holds after the commit.
     pub fn alloc_to<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         Ok(self.publish(slot, reserved))
     }
 
     /// Links an object of [`reserve`](PersistentHeap::reserve) or
-    /// [`reserve_array`](PersistentHeap::reserve_array) at the commit.
+    /// [`reserve_array`](PersistentHeap::reserve_array).
     pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
         if let Some(object) = reserved.take() {
@@ -49,17 +46,17 @@ impl<'a> Transaction<'a> {
         pointer
     }
 
-    /// Frees the slot's object at the commit, and makes the slot null.
+    /// Frees the slot's object and makes the slot null.
     pub fn free_from<T: ?Sized>(&mut self, slot: Slot<T>) {
         self.free_and_link(slot, PPtr::NULL);
     }
 
-    /// Frees the slot's object at the commit, and stores another pointer there.
+    /// Frees the slot's object and stores another pointer.
     pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.free(slot_of(slot), pointer.offset());
     }
 
-    /// Stores a pointer in a slot at the commit.
+    /// Stores a pointer.
     pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.set(slot_of(slot), pointer.offset());
     }

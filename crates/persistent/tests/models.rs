@@ -6,7 +6,6 @@ persist! {
     struct Node { next: PPtr<Node>, text: PPtr<[u8]>, value: u64 }
 }
 
-/// Pushes a node with a text, by one step.
 fn push(heap: &PersistentHeap, list: Slot<Node>, value: u64) {
     let mut batch = heap.batch();
     let node = Node { next: heap.get(list).expect("the root"), text: PPtr::NULL, value };

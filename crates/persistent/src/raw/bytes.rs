@@ -1,7 +1,4 @@
-//! Contents of objects, as bytes.
-//!
-//! **What.** Atomics copy bytes out of words and into them: if another thread changes them
-//! meanwhile, the copy has some of its words.
+//! Contents of objects, copied by atomics: a concurrent change may mix old and new words.
 
 use super::RawHeap;
 use crate::error::Error;
@@ -10,7 +7,6 @@ use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium};
 
 impl RawHeap {
-    /// Fails unless the range lies inside the heap.
     #[inline]
     fn check_range(&self, at: u64, len: u64, least: u64) -> Result<(), Error> {
         let end = at.checked_add(len).filter(|end| at >= least && *end <= self.len());
@@ -21,7 +17,6 @@ impl RawHeap {
         }
     }
 
-    /// Copies bytes from an offset on.
     #[inline]
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Error> {
         self.check_range(at, into.len() as u64, 1)?;
@@ -53,7 +48,7 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Begins to write back the lines of a range.
+    /// Begins to write back a range's lines.
     pub fn flush(&self, at: u64, len: u64) -> Result<(), Error> {
         self.check_range(at, len, 1)?;
         if let AnyHeap::Cached(_) | AnyHeap::Disk(_) = self.heap {
@@ -66,7 +61,7 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Waits for lines that are being written back.
+    /// Waits for the lines.
     pub fn fence(&self) {
         each!(AnyHeap, &self.heap, heap => heap.medium().fence());
     }
