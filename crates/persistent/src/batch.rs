@@ -7,7 +7,8 @@ use crate::pointer::{PPtr, Slot};
 use crate::raw::Change;
 use crate::reserved::Reserved;
 
-/// Changes that happen together or not at all, for one fence. Dropped, it changes nothing.
+/// [`PersistentHeap`]'s calls, done together or not at all, for one fence. Dropped, it changes
+/// nothing.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -82,15 +83,13 @@ impl<'a> Batch<'a> {
         Self { heap, changes: Vec::new() }
     }
 
-    /// Makes an object, which the slot holds after the commit.
     pub fn alloc<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         self.heap.raw().flush(reserved.at(), T::BYTES)?;
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`reserve`](PersistentHeap::reserve) or
-    /// [`reserve_array`](PersistentHeap::reserve_array).
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
     pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
         if let Some(object) = reserved.take() {
@@ -101,23 +100,20 @@ impl<'a> Batch<'a> {
         pointer
     }
 
-    /// Frees the slot's object and makes the slot null.
     pub fn free<T: ?Sized>(&mut self, slot: Slot<T>) {
         self.free_and_link(slot, PPtr::NULL);
     }
 
-    /// Frees the slot's object and stores another pointer.
     pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.changes.push(Change::Free { slot: slot_of(slot), value: pointer.offset() });
     }
 
-    /// Stores a pointer.
     pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.changes.push(Change::Set { slot: slot_of(slot), value: pointer.offset() });
     }
 
-    /// Makes all changes, or none. Refuses a slot or an object named twice, and more changes than a
-    /// lane holds (at least 63 at first).
+    /// Refuses a slot or an object named twice, and more changes than a lane holds (at least 63 at
+    /// first).
     pub fn commit(mut self) -> Result<(), Error> {
         self.heap.raw().commit(std::mem::take(&mut self.changes))
     }

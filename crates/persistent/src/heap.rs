@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// A heap in a file or on a device. All calls but `close` take `&self`, from any thread.
 ///
-/// A list whose nodes are pushed and popped whole:
+/// A list:
 /// ```
 /// use craton_persistent::{PPtr, PersistentHeap, Slot, persist};
 ///
@@ -88,12 +88,10 @@ impl PersistentHeap {
         Self { raw }
     }
 
-    /// [`HeapOptions::create`] with the default options.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
         HeapOptions::new().create(path)
     }
 
-    /// [`HeapOptions::open`] with the default options.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Report), Error> {
         HeapOptions::new().open(path)
     }
@@ -255,13 +253,12 @@ impl PersistentHeap {
         self.raw.promise()
     }
 
-    /// Counts of the contents. No other thread may change the heap meanwhile.
+    /// Counts of the contents, in a heap at rest.
     pub fn stats(&self) -> Stats {
         self.raw.stats()
     }
 
-    /// Checks every invariant, and the roots' targets. No other thread may change the heap
-    /// meanwhile.
+    /// Checks every invariant, and the roots' targets, in a heap at rest.
     pub fn check(&self) -> Result<(), Error> {
         self.raw.check()
     }

@@ -5,8 +5,7 @@ use craton_pheap::Model;
 /// How changes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durability {
-    /// Changes on persistent memory survive a power failure, those of other files the end of the
-    /// process.
+    /// On persistent memory changes survive a power failure, elsewhere the end of the process.
     #[default]
     Auto,
     /// Always writes lines back.
@@ -52,13 +51,11 @@ impl HeapOptions {
         Self::default()
     }
 
-    /// Sets how changes become durable.
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// Sets the bytes that the file may grow to while it is open; they are reserved as address
-    /// space.
+    /// Sets the bytes that the file may grow to while open; they are reserved as address space.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }

@@ -12,7 +12,7 @@ pub trait Persist: Copy {
     const ALIGN: u64;
     /// Distinguishes types, also after a restart.
     const TAG: u64;
-    /// Only the heap's calls change a [`PPtr`](crate::PPtr).
+    /// Such values change only by the heap's calls.
     const HAS_POINTERS: bool;
 
     /// Writes the value to `BYTES` zero bytes.
@@ -96,9 +96,8 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
     }
 }
 
-/// The target of a root or a pointer: a value, or an array.
+/// A value, or an array.
 pub trait Object {
-    /// Distinguishes types, also after a restart.
     const TAG: u64;
 }
 
@@ -110,7 +109,7 @@ impl<T: Persist> Object for [T] {
     const TAG: u64 = hash(T::TAG, b"[]");
 }
 
-/// Longer values are copied on the heap.
+/// Longer values are copied through a `Vec`.
 const ON_STACK: usize = 256;
 
 /// With `T::BYTES` zero bytes.

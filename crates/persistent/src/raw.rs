@@ -25,7 +25,7 @@ pub use change::Change;
 pub use craton_pheap::{Offset, Reserved, Slot};
 pub use tx::RawTx;
 
-/// A heap by offsets and bytes. All calls but `close` take `&self`, from any thread.
+/// [`PersistentHeap`](crate::PersistentHeap)'s calls, without types.
 pub struct RawHeap {
     heap: AnyHeap,
     promise: Promise,
@@ -38,17 +38,14 @@ pub struct RawHeap {
 }
 
 impl RawHeap {
-    /// Makes a heap in a new file, or on a device without a heap.
     pub fn create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         Self::of_opened(file::create(path, options)?)
     }
 
-    /// Opens a heap, and repairs it if it was not closed.
     pub fn open(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         Self::of_opened(file::open(path, options)?)
     }
 
-    /// Opens the heap if the path exists, else makes it.
     pub fn open_or_create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         if path.symlink_metadata().is_err() {
             match file::create(path, options) {
@@ -70,7 +67,6 @@ impl RawHeap {
         Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
     }
 
-    /// Makes all changes durable as far as the file promises; the next opening repairs nothing.
     pub fn close(self) -> Result<(), Error> {
         self.heap.close()
     }
@@ -82,8 +78,7 @@ impl RawHeap {
         has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes all changes up to now durable, all or none, with sync points. On persistent memory it
-    /// waits for the lines of slots changed by hand.
+    /// On persistent memory, waits for the lines of slots changed by hand.
     pub fn sync(&self) -> Result<(), Error> {
         match &self.heap {
             AnyHeap::Disk(heap) => self.sync_disk(heap),
@@ -102,14 +97,12 @@ impl RawHeap {
         Ok(medium.checkpoint_if_due(pause)?)
     }
 
-    /// Returns free memory to the system. Call it every 50 ms or so.
     pub fn maintain(&self) {
         let now_ms = self.opened.elapsed().as_millis() as u64;
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
 
-    /// The failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.promise
     }
@@ -147,26 +140,23 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.roots())?)
     }
 
-    /// Adds a root with an empty slot, durably.
     pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.add_root(name, tag))?)
     }
 
-    /// Removes a root whose slot is empty, durably.
     pub fn remove_root(&self, name: &[u8]) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
-    /// Allocates an uninitialised object, and stores its offset in the slot.
+    /// Allocates an uninitialised object.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.alloc_to(slot, size))?)
     }
 
-    /// Frees the slot's object and stores 0 in the slot.
     #[inline]
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         let _storing = self.storing();
@@ -179,32 +169,27 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
     }
 
-    /// Stores an offset, or 0.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
     }
 
-    /// Chooses an object that no crash keeps until it is published.
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
     }
 
-    /// Frees a reserved object.
     pub fn cancel(&self, reserved: Reserved) {
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
     }
 
-    /// Makes a reserved object durable, and stores its offset in the slot. After an error it is
-    /// free.
+    /// After an error the object is free.
     pub fn publish(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
     }
 
-    /// [`publish`](Self::publish), which also frees the slot's object in the same step.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
@@ -215,18 +200,14 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
     }
 
-    /// The most changes of a commit.
     pub fn changes_most(&self) -> usize {
         each!(AnyHeap, &self.heap, heap => heap.parts_most())
     }
 
-    /// Counts of the contents. No other thread may change the heap meanwhile.
     pub fn stats(&self) -> Stats {
         each!(AnyHeap, &self.heap, heap => heap.stats())
     }
 
-    /// Checks every invariant, and the roots' targets. No other thread may change the heap
-    /// meanwhile.
     pub fn check(&self) -> Result<(), Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
     }

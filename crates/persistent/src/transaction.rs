@@ -5,8 +5,8 @@ use crate::pointer::{PPtr, Slot};
 use crate::raw::RawTx;
 use crate::reserved::Reserved;
 
-/// The changes of [`PersistentHeap::transaction`]. Values change at once; slots change at the
-/// commit, each at most once.
+/// Inside [`PersistentHeap::transaction`]. Values change at once; slots change at the commit, each
+/// at most once.
 pub struct Transaction<'a> {
     heap: &'a PersistentHeap,
     tx: RawTx<'a>,
@@ -30,14 +30,12 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Makes an object, which the slot holds after the commit.
     pub fn alloc_to<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`reserve`](PersistentHeap::reserve) or
-    /// [`reserve_array`](PersistentHeap::reserve_array).
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
     pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
         if let Some(object) = reserved.take() {
@@ -46,17 +44,14 @@ impl<'a> Transaction<'a> {
         pointer
     }
 
-    /// Frees the slot's object and makes the slot null.
     pub fn free_from<T: ?Sized>(&mut self, slot: Slot<T>) {
         self.free_and_link(slot, PPtr::NULL);
     }
 
-    /// Frees the slot's object and stores another pointer.
     pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.free(slot_of(slot), pointer.offset());
     }
 
-    /// Stores a pointer.
     pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.set(slot_of(slot), pointer.offset());
     }

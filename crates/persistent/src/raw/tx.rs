@@ -49,7 +49,6 @@ impl RawTx<'_> {
         self.raw.write(at, bytes)
     }
 
-    /// Allocates an object, which the slot holds after the commit.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         open!(self, tx => tx.alloc(slot, size))
     }
@@ -58,7 +57,7 @@ impl RawTx<'_> {
         note!(self, tx => tx.publish(slot, reserved));
     }
 
-    /// Frees the slot's object at the commit, and stores a value in the slot.
+    /// Frees the slot's object at the commit, and stores a value.
     pub fn free(&mut self, slot: Slot, value: u64) {
         note!(self, tx => tx.free_and_set(slot, value));
     }
