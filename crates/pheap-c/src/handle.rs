@@ -9,10 +9,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Marks an open handle.
 const OPEN: u64 = u64::from_le_bytes(*b"PHEAPOPN");
 
-/// `craton_pheap`.
 pub struct Pheap {
     mark: AtomicU64,
     pub raw: RawHeap,
@@ -21,7 +19,6 @@ pub struct Pheap {
     /// By offset. The program holds only their addresses.
     reserved: Mutex<HashMap<u64, Reserved>>,
     pub transactions: AtomicUsize,
-    /// A call has panicked.
     is_unsound: AtomicBool,
 }
 
@@ -38,8 +35,7 @@ impl Pheap {
         }
     }
 
-    /// # Safety
-    /// `heap` is null, or a heap that is not closed.
+    /// # Safety `heap` is null or open.
     pub unsafe fn of<'a>(heap: *const Self) -> Option<&'a Self> {
         // SAFETY: by the contract; shared, for its fields change by atomics and locks.
         let heap = unsafe { heap.as_ref() }?;
@@ -102,7 +98,6 @@ impl Pheap {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program gives the reserved object up.
     pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
         let missing = Failure::NotReserved(object as usize);
         let offset = self.offset(object)?;
@@ -111,7 +106,7 @@ impl Pheap {
     }
 }
 
-/// A reserved object that the program has given up: dropped, it is free.
+/// Given up by the program: dropped, it is free.
 pub struct Held<'a> {
     heap: &'a Pheap,
     object: Option<Reserved>,

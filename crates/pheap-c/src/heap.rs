@@ -12,7 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// `struct craton_pheap_options`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CratonPheapOptions {
@@ -25,18 +24,17 @@ pub struct CratonPheapOptions {
     stripes: c_uint,
 }
 
-/// # Safety
-/// `options` is null, or points at a struct whose `size` is right.
+/// # Safety `options` is null, or points at a struct whose `size` is right.
 unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions, Failure> {
     let mut wanted = HeapOptions::new();
     if options.is_null() {
         return Ok(wanted);
     }
-    // SAFETY: the program's struct; its first field is there in every version.
+    // SAFETY: the first field is in every version.
     if unsafe { (&raw const (*options).size).read() } < size_of::<CratonPheapOptions>() {
         return Err(Failure::Argument("options.size", "is not the size of the struct"));
     }
-    // SAFETY: the struct is at least as long as ours.
+    // SAFETY: at least as long as ours.
     let CratonPheapOptions { limit, most, durability, model, lanes, stripes, .. } = unsafe { *options };
     wanted = wanted.most(most).durability(match durability {
         0 => Durability::Auto,
@@ -63,11 +61,10 @@ unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions
     Ok(wanted)
 }
 
-/// Makes a heap, opens it, or both.
 type Opener = fn(&Path, &HeapOptions) -> Result<(RawHeap, Report), craton_persistent::Error>;
 
-/// # Safety
-/// `path` is null or a string, `options` as in [`read_options`], `heap` is null or writable.
+/// # Safety `path` is null or a string, `options` as in [`read_options`], `heap` is null or
+/// writable.
 unsafe fn open(
     call: &str,
     path: *const c_char,
@@ -183,10 +180,9 @@ pub unsafe extern "C" fn craton_pheap_maintain(heap: *const Pheap) -> c_int {
     }
 }
 
-/// Returns one of `enum craton_pheap_promise`, or 0 for a bad heap.
+/// One of `enum craton_pheap_promise`, or 0 for a bad heap.
 ///
-/// # Safety
-/// `heap` is null or open.
+/// # Safety `heap` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_promise(heap: *const Pheap) -> c_int {
     // SAFETY: by the contract.

@@ -27,8 +27,7 @@ pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, o
     }
 }
 
-/// # Safety
-/// `heap` is null or open, and the program no longer uses the object.
+/// # Safety `heap` is null or open; the object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.
@@ -54,8 +53,7 @@ pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64
     }
 }
 
-/// # Safety
-/// As `craton_pheap_publish`; the program no longer uses the slot's object.
+/// # Safety As `craton_pheap_publish`; the slot's object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_replace(heap: *const Pheap, slot: *mut u64, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.

@@ -1,6 +1,6 @@
 //! Ranges and objects that change together.
 //!
-//! **Unsafe.** Takes pointers from C, and keeps a transaction without the lifetime of its heap.
+//! **Unsafe.** Takes pointers from C, and keeps a transaction without its heap's lifetime.
 
 use crate::call::on;
 use crate::code::Failure;
@@ -10,7 +10,6 @@ use craton_persistent::raw::RawTx;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// `craton_pheap_tx`.
 pub struct PheapTx {
     heap: *const Pheap,
     tx: RawTx<'static>,
@@ -36,8 +35,7 @@ pub unsafe extern "C" fn craton_pheap_begin(heap: *const Pheap, tx: *mut *mut Ph
     }
 }
 
-/// # Safety
-/// `tx` is null or open, and no other thread uses it.
+/// # Safety `tx` is null or open; no other thread uses it.
 unsafe fn within(
     call: &str,
     tx: *mut PheapTx,
@@ -51,8 +49,7 @@ unsafe fn within(
     unsafe { on(call, *heap, |heap| f(heap, tx)) }
 }
 
-/// # Safety
-/// `tx` is null or open, and no other thread uses it.
+/// # Safety As `within`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_tx_snapshot(tx: *mut PheapTx, from: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: by the contract.
@@ -121,8 +118,7 @@ pub unsafe extern "C" fn craton_pheap_tx_set(tx: *mut PheapTx, slot: *mut u64, v
     }
 }
 
-/// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// # Safety `tx` is null or open, and no longer used.
 unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Result<(), Failure>) -> c_int {
     if tx.is_null() {
         return crate::call::run(call, "", || Err(Failure::Argument("the transaction", "is null")));
@@ -139,16 +135,14 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
     }
 }
 
-/// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// # Safety As `end`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
     unsafe { end("craton_pheap_commit", tx, |tx| Ok(tx.commit()?)) }
 }
 
-/// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// # Safety As `end`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_abort(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
