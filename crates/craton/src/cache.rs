@@ -104,7 +104,8 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { flags: if on { 0 } else { NO_ARRAYS }, ..self }
     }
 
-    /// Fails with [`Error::CacheName`], [`Error::Layout`] or [`Error::NoMemory`], also at 4096 caches.
+    /// Fails with [`Error::CacheName`], [`Error::Layout`] or, also at 4096 caches,
+    /// [`Error::NoMemory`].
     pub fn create<T: Send + 'static>(
         self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -171,14 +172,16 @@ impl Closure {
         Some(Self { at, drop: drop_closure::<F> })
     }
 
-    /// # Safety Once; no call of the closure follows.
+    /// # Safety
+    /// Once; no call of the closure follows.
     unsafe fn end(&self) {
         // SAFETY: by the contract; `new`'s closure.
         unsafe { (self.drop)(self.at) }
     }
 }
 
-/// # Safety `at` is such a closure, in memory of the heap unless it has no size.
+/// # Safety
+/// `at` is such a closure, in memory of the heap unless it has no size.
 unsafe fn drop_closure<F>(at: *mut u8) {
     // SAFETY: by the contract.
     unsafe {
@@ -191,7 +194,8 @@ unsafe fn drop_closure<F>(at: *mut u8) {
     }
 }
 
-/// # Safety `object` has room for a `T`; `argument` is the closure.
+/// # Safety
+/// `object` has room for a `T`; `argument` is the closure.
 unsafe extern "C-unwind" fn construct<T, F: Fn() -> Option<T>>(object: *mut c_void, argument: *mut c_void) -> c_int {
     // SAFETY: by the contract.
     let make = unsafe { &*argument.cast::<F>() };

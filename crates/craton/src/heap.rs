@@ -147,7 +147,8 @@ impl Heap {
 
     /// Frees raw memory.
     ///
-    /// # Safety It is this heap's, not freed, and no longer used.
+    /// # Safety
+    /// It is this heap's, not freed, and no longer used.
     pub unsafe fn dealloc(&self, pointer: NonNull<u8>) {
         // SAFETY: by the contract.
         if let Err(misuse) = unsafe { api::free(self.handle, pointer.as_ptr()) } {
@@ -158,8 +159,9 @@ impl Heap {
     /// Resizes memory of alignment at most 16; contents stay as far as they fit. After an error it
     /// is unchanged.
     ///
-    /// # Safety It is this heap's and not freed; if another pointer is returned, the old one is no
-    /// longer used.
+    /// # Safety
+    /// It is this heap's and not freed; if another pointer is returned, the old one is no longer
+    /// used.
     pub unsafe fn realloc(&self, pointer: NonNull<u8>, size: usize) -> Result<NonNull<u8>, Error> {
         // SAFETY: by the contract.
         match unsafe { api::realloc(self.handle, pointer.as_ptr(), size) } {

@@ -98,7 +98,8 @@ impl Craton {
 
     /// Aborts with the address of an object that is not of [`Craton::alloc_hinted`].
     ///
-    /// # Safety It was not freed, and is no longer used.
+    /// # Safety
+    /// It was not freed, and is no longer used.
     pub unsafe fn free_hinted(&self, object: NonNull<u8>) {
         // SAFETY: by the contract.
         if let Err(misuse) = unsafe { front::free(object.as_ptr()) } {
@@ -133,7 +134,8 @@ impl Craton {
 
     /// Frees objects of any layouts, and skips null pointers.
     ///
-    /// # Safety Each is Craton's, not freed, and no longer used.
+    /// # Safety
+    /// Each is Craton's, not freed, and no longer used.
     pub unsafe fn free_batch(&self, objects: &[*mut u8]) {
         // SAFETY: by the contract.
         unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }

@@ -1,4 +1,3 @@
-//!
 //! **Unsafe.** Reads an array of C.
 
 use crate::call::on;
@@ -43,8 +42,9 @@ fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>
     (objects, result)
 }
 
-/// # Safety `heap` is null or open; `changes` points at `count` changes, whose freed objects are no
-/// longer used.
+/// # Safety
+/// `heap` is null or open; `changes` points at `count` changes, whose freed objects are no longer
+/// used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_batch(
     heap: *const Pheap,

@@ -54,7 +54,8 @@ pub fn run(call: &str, of: &str, f: impl FnOnce() -> Result<(), Failure>) -> c_i
     }
 }
 
-/// # Safety `heap` is null or open.
+/// # Safety
+/// `heap` is null or open.
 pub unsafe fn on(call: &str, heap: *const Pheap, f: impl FnOnce(&Pheap) -> Result<(), Failure>) -> c_int {
     // SAFETY: by the contract.
     let Some(heap) = (unsafe { Pheap::of(heap) }) else {

@@ -35,7 +35,8 @@ impl Pheap {
         }
     }
 
-    /// # Safety `heap` is null or open.
+    /// # Safety
+    /// `heap` is null or open.
     pub unsafe fn of<'a>(heap: *const Self) -> Option<&'a Self> {
         // SAFETY: by the contract; shared, for its fields change by atomics and locks.
         let heap = unsafe { heap.as_ref() }?;

@@ -24,7 +24,8 @@ pub struct CratonPheapOptions {
     stripes: c_uint,
 }
 
-/// # Safety `options` is null, or points at a struct whose `size` is right.
+/// # Safety
+/// `options` is null, or points at a struct whose `size` is right.
 unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions, Failure> {
     let mut wanted = HeapOptions::new();
     if options.is_null() {
@@ -63,8 +64,8 @@ unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions
 
 type Opener = fn(&Path, &HeapOptions) -> Result<(RawHeap, Report), craton_persistent::Error>;
 
-/// # Safety `path` is null or a string, `options` as in [`read_options`], `heap` is null or
-/// writable.
+/// # Safety
+/// `path` is null or a string, `options` as in [`read_options`], `heap` is null or writable.
 unsafe fn open(
     call: &str,
     path: *const c_char,
@@ -182,7 +183,8 @@ pub unsafe extern "C" fn craton_pheap_maintain(heap: *const Pheap) -> c_int {
 
 /// One of `enum craton_pheap_promise`, or 0 for a bad heap.
 ///
-/// # Safety `heap` is null or open.
+/// # Safety
+/// `heap` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_promise(heap: *const Pheap) -> c_int {
     // SAFETY: by the contract.

@@ -10,7 +10,8 @@ use std::ffi::{c_int, c_void};
 
 type Constructor = unsafe extern "C" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 
-/// # Safety `to` is null or writable.
+/// # Safety
+/// `to` is null or writable.
 pub unsafe fn tell(heap: &Pheap, at: u64, to: *mut *mut c_void) {
     if !to.is_null() {
         // SAFETY: by the contract.
@@ -39,7 +40,8 @@ pub unsafe extern "C" fn craton_pheap_alloc_to(
 
 /// The function's contents are durable before the slot holds the object.
 ///
-/// # Safety As `craton_pheap_alloc_to`; the function may be called with the object and `argument`.
+/// # Safety
+/// As `craton_pheap_alloc_to`; the function may be called with the object and `argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_alloc_with(
     heap: *const Pheap,
@@ -68,7 +70,8 @@ pub unsafe extern "C" fn craton_pheap_alloc_with(
     }
 }
 
-/// # Safety `heap` is null or open; the object is no longer used.
+/// # Safety
+/// `heap` is null or open; the object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_free_from(heap: *const Pheap, slot: *mut u64) -> c_int {
     // SAFETY: by the contract.

@@ -37,7 +37,8 @@ const MOST: usize = 4096;
 
 /// Fields that only a newer program has become 0.
 ///
-/// # Safety `into` is null, or has `size` bytes.
+/// # Safety
+/// `into` is null, or has `size` bytes.
 unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
     if into.is_null() {
         return Err(Failure::Argument("the place for the struct", "is null"));
@@ -53,7 +54,8 @@ unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// # Safety `heap` is null or open, `into` is null or has `size` bytes.
+/// # Safety
+/// `heap` is null or open, `into` is null or has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_report(heap: *const Pheap, into: *mut CratonPheapReport, size: usize) -> c_int {
     // SAFETY: by the contract.
@@ -76,7 +78,8 @@ pub unsafe extern "C" fn craton_pheap_report(heap: *const Pheap, into: *mut Crat
     }
 }
 
-/// # Safety As `craton_pheap_report`.
+/// # Safety
+/// As `craton_pheap_report`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_stats(heap: *const Pheap, into: *mut CratonPheapStats, size: usize) -> c_int {
     // SAFETY: by the contract.

@@ -27,7 +27,8 @@ pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, o
     }
 }
 
-/// # Safety `heap` is null or open; the object is no longer used.
+/// # Safety
+/// `heap` is null or open; the object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.
@@ -53,7 +54,8 @@ pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64
     }
 }
 
-/// # Safety As `craton_pheap_publish`; the slot's object is no longer used.
+/// # Safety
+/// As `craton_pheap_publish`; the slot's object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_replace(heap: *const Pheap, slot: *mut u64, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.

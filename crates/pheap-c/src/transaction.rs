@@ -35,7 +35,8 @@ pub unsafe extern "C" fn craton_pheap_begin(heap: *const Pheap, tx: *mut *mut Ph
     }
 }
 
-/// # Safety `tx` is null or open; no other thread uses it.
+/// # Safety
+/// As `craton_pheap_tx_snapshot`.
 unsafe fn within(
     call: &str,
     tx: *mut PheapTx,
@@ -49,7 +50,8 @@ unsafe fn within(
     unsafe { on(call, *heap, |heap| f(heap, tx)) }
 }
 
-/// # Safety As `within`.
+/// # Safety
+/// `tx` is null or open; no other thread uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_tx_snapshot(tx: *mut PheapTx, from: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: by the contract.
@@ -118,7 +120,8 @@ pub unsafe extern "C" fn craton_pheap_tx_set(tx: *mut PheapTx, slot: *mut u64, v
     }
 }
 
-/// # Safety `tx` is null or open, and no longer used.
+/// # Safety
+/// As `craton_pheap_commit`.
 unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Result<(), Failure>) -> c_int {
     if tx.is_null() {
         return crate::call::run(call, "", || Err(Failure::Argument("the transaction", "is null")));
@@ -135,14 +138,16 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
     }
 }
 
-/// # Safety As `end`.
+/// # Safety
+/// `tx` is null or open, and no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
     unsafe { end("craton_pheap_commit", tx, |tx| Ok(tx.commit()?)) }
 }
 
-/// # Safety As `end`.
+/// # Safety
+/// As `craton_pheap_commit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_abort(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
