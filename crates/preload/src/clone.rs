@@ -1,12 +1,12 @@
 //! Calls that make a task with the program's memory and thread pointer.
 //!
-//! **What.** The child of a `vfork` runs on its parent's memory and thread pointer; if it
-//! allocates, it may use the thread cache, but no per-CPU cache: the kernel restarts the parent's
-//! sequences only, and the child reads the parent's last CPU number. So the thread goes without
-//! per-CPU caches during the call. So does a `clone` with `CLONE_VM` and without `CLONE_SETTLS`;
-//! unless the parent sleeps, both tasks then go without for good.
+//! **What.** The child of a `vfork` runs on its parent's memory and thread pointer. It may use the
+//! thread cache, but no per-CPU cache: the kernel restarts the parent's sequences only, and the
+//! child reads the parent's last CPU number. So the thread goes without per-CPU caches during the
+//! call, and for a `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the parent sleeps,
+//! both tasks then go without for good. A task with another thread pointer is detected.
 //!
-//! **Not here.** `syscall()`. A task with another thread pointer is detected.
+//! **Not here.** `syscall()`.
 //!
 //! **Unsafe.** Exports names that the whole process calls; `vfork` returns twice.
 
@@ -16,10 +16,11 @@ use core::ffi::{c_int, c_void};
 use craton_malloc::front;
 use craton_os::process;
 
-/// The child returns on its parent's stack, so registers that the system call keeps hold the return
-/// address and the result of `before_vfork`.
+/// The child returns on its parent's stack: kept registers hold the return address and
+/// `before_vfork`'s result.
 ///
 /// # Safety
+/// As `vfork`.
 /// As `vfork`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]

@@ -1,20 +1,18 @@
 //! `dlopen`, for libraries that are opened with `RTLD_DEEPBIND`.
 //!
-//! **What.** Such a library finds the C library's `malloc` before ours, since the C library is
-//! among its dependencies; its objects and the program's then meet in the wrong `free`. Before the
-//! first such call [`redirect`] points the C library's symbols to the process's functions. A
-//! library whose dependencies include another allocator keeps that.
+//! **What.** Such a library finds the C library's `malloc`, a dependency's, before ours: its
+//! objects and the program's then meet in the wrong `free`. [`redirect`] first points the C
+//! library's symbols to the process's functions. A library whose dependencies include another
+//! allocator keeps that.
 //!
-//! **Failure.** If the symbols' pages cannot be written: a line on standard error, and no
-//! redirection.
+//! **Failure.** If the symbols' pages cannot be written: a line on standard error.
 //!
 //! **Cost.** 1 µs for each `dlopen`; up to 72 KiB of private pages.
 //!
-//! **Not here.** The name: `build.rs` links `craton_dlopen` as `dlopen`, in the shared library
-//! alone.
+//! `build.rs` links `craton_dlopen` as `dlopen`, in the shared library alone.
 //!
-//! **Unsafe.** Exports, in assembly, a name that the whole process calls. The C library's `dlopen`
-//! reads its return address for the caller's search path, so ours jumps there.
+//! **Unsafe.** Exports a name that the whole process calls. The C library's `dlopen` reads its
+//! return address for the caller's search path, so the assembly jumps there.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -43,7 +41,6 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// The target of the assembly's jump.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();

@@ -30,8 +30,7 @@ pub struct Mallinfo {
     fields: [c_int; 10],
 }
 
-/// `arena`, `hblkhd`: the heap, huge objects; `uordblks`: live, or in other threads' caches;
-/// `fordblks`: the heap's rest.
+/// `arena`, `hblkhd`: the heap, huge objects; `uordblks`: live, or in other threads' caches.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
     let arena = SEGMENT.heap_backed_bytes.load(Relaxed) as usize;

@@ -1,7 +1,6 @@
-//! Calls by which a program restricts itself, and which our thread would break.
-//!
-//! **What.** The kernel refuses `unshare` and `setns` in a process with several threads, and a
-//! system call filter would kill the process for our thread's calls: these stop the thread first.
+//! Calls that our thread would break, so that they stop it first: the kernel refuses `unshare` and
+//! `setns` to several threads, and a system call filter would kill the process for our thread's
+//! calls.
 //!
 //! **Unsafe.** Exports names that the whole process calls.
 

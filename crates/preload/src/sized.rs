@@ -1,6 +1,6 @@
 //! Requests that return sizes, come in batches, or carry hints.
 //!
-//! **From.** Standard proposal P0901 (sizes returned); `__hot_cold_t` and the C++ names are LLVM's.
+//! **From.** Sizes returned: P0901; `__hot_cold_t` and the C++ names: LLVM.
 //!
 //! **Unsafe.** Takes pointers from C, and exports names that compilers call.
 

@@ -1,5 +1,4 @@
-//! A failed throwing `operator new` without assembly: no exception passes through Rust, so without
-//! a handler, or if it throws, the program ends.
+//! No exception passes through Rust, so without a handler, or if it throws, the program ends.
 //!
 //! **Unsafe.** Calls the program's handler by its address.
 
