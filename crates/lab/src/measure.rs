@@ -1,16 +1,15 @@
-//! The same command on several allocators, in turn.
+//! The same command on several allocators, in turn: a disturbance of the machine affects all.
 //!
-//! **What.** Rounds of one run on each allocator, so that a disturbance of the machine affects all.
-//! An allocator is a preloaded library, nothing for the C library's. A program that links an
-//! allocator then runs on that (`real/redis-list.sh` preloads `libc.so.6` for this reason).
+//! **What.** An allocator is a preloaded library, nothing for the C library's. A program that links
+//! an allocator then runs on that, unless it preloads `libc.so.6` (`real/redis-list.sh`).
 //!
 //! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
-//! standard error, whose end is kept. Processes left in the group are killed, since they would
-//! disturb the next run.
+//! standard error, whose end is kept. Processes left in the group would disturb the next run: they
+//! are killed.
 //!
-//! **Proof.** A library that cannot be preloaded would be measured as the C library. So each
-//! allocator's first warm-up is watched ([`proof`]): if no process was bound to the library's
-//! malloc, or the largest has not mapped it, the run is [`Status::NotServed`].
+//! **Proof.** A library that cannot be preloaded would be measured as the C library. If no process
+//! of an allocator's first warm-up was bound to the library's malloc, or the largest has not mapped
+//! it ([`proof`]), the run is [`Status::NotServed`].
 
 mod launcher;
 pub mod once;
@@ -32,7 +31,7 @@ pub const STDERR_BYTES: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     pub name: String,
-    /// The library to preload, before those of `LD_PRELOAD`. None means the C library's allocator.
+    /// Before those of `LD_PRELOAD`; none: the C library's allocator.
     pub preload: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
 }
@@ -48,14 +47,14 @@ impl Allocator {
 }
 
 pub struct Plan<'a> {
-    /// The program, sought in `PATH`, and its arguments.
+    /// Sought in `PATH`.
     pub command: Vec<OsString>,
     pub allocators: Vec<Allocator>,
     pub runs: usize,
     pub warmup: usize,
     /// Whether to prove service; adds a run if there is no warm-up.
     pub prove: bool,
-    /// The processors that the command stays on; empty means any.
+    /// Empty: any.
     pub processors: Vec<usize>,
     pub timeout: Option<Duration>,
     /// Another thread sets it: the current run is killed and omitted.
@@ -66,9 +65,9 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
-    /// The round's number, from 0; none in the warm-up.
+    /// From 0; none in the warm-up.
     pub round: Option<usize>,
-    /// Runs, with warm-up.
+    /// With warm-up.
     pub done: usize,
     pub total: usize,
 }
@@ -76,7 +75,6 @@ pub struct Progress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// Status 0, on the allocator asked for.
     Ok,
     Exit(i32),
     Signal(i32),
@@ -99,34 +97,32 @@ impl fmt::Display for Status {
     }
 }
 
-/// Time and faults include descendants that ended before the command, but no other process that it
-/// only talks to.
+/// Time and faults include descendants that ended before the command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// The round's number, from 0.
+    /// The round, from 0.
     pub index: usize,
-    /// Monotonic time from before the process starts to its end.
+    /// From before the process starts.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// The peak of any one process, from the kernel or a sample.
+    /// Of any one process, from the kernel or a sample.
     pub peak_rss_bytes: u64,
-    /// The largest process's median over samples in the run's second half; none for a run too
-    /// short.
+    /// The largest process's median in the run's second half; none for a run too short.
     pub steady_rss_bytes: Option<u64>,
-    /// Page faults without input.
+    /// Without input.
     pub minor_faults: u64,
-    /// Page faults that needed input.
+    /// With input.
     pub major_faults: u64,
     /// Anonymous, in the sample with the largest resident set; 0 without samples.
     pub hugepage_bytes: u64,
-    /// The share of that sample's anonymous memory, 0 to 1.
+    /// Of that sample's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// Samples of the largest process, about every 20 ms; fewer in a long run.
+    /// About every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     pub status: Status,
-    /// The end of what the command wrote, at most [`STDERR_BYTES`].
+    /// At most [`STDERR_BYTES`].
     pub stderr: String,
 }
 
@@ -168,8 +164,6 @@ struct Turn<'a> {
     proven: bool,
 }
 
-/// The warm-up, then `runs` rounds of one run on each allocator.
-///
 /// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is
 /// round 0. When `stop` is set, returns the runs so far.
 pub fn measure(plan: &Plan<'_>) -> Measured {

@@ -1,6 +1,6 @@
 //! One run of the command on one allocator.
 //!
-//! **Cost.** Samples take at most 1/50 of a processor: the next waits in proportion.
+//! **Cost.** Samples take at most 1/50 of a CPU.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
 
@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Between samples; short runs begin with [`SHORTEST_PERIOD`].
+/// Short runs begin with [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// A multiple of a sample's time.
@@ -26,8 +26,7 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> 
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
 
-/// Runs the command and proves service. Also returns the largest process's name, if it ran without
-/// the library.
+/// Also returns the largest process's name, if it ran without the library.
 pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
     run_with(plan, allocator, 0, Some(proof))
 }
@@ -90,7 +89,7 @@ impl Prepared {
         Ok(Self { variables, preload })
     }
 
-    /// Whether the dynamic linker continues without the library.
+    /// The dynamic linker continues without the library.
     fn refused(&self, stderr: &str) -> bool {
         self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
@@ -98,7 +97,7 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// The variables of a run, with the library's path in them.
+/// Also returns the library's path.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {

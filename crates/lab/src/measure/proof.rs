@@ -1,9 +1,9 @@
 //! Proof of which library served a command's malloc.
 //!
-//! **What.** With `LD_DEBUG=bindings` the dynamic linker writes which module each symbol of each
-//! process is bound to; [`Service`] evaluates that for `malloc`. If no process was bound to the
-//! library, the program is static, set-uid, or empties its environment. A served shell may start an
-//! unserved program: samples ([`Watch`]) show whether the largest process had the library mapped.
+//! **What.** With `LD_DEBUG=bindings` the dynamic linker writes each process's bindings;
+//! [`Service`] evaluates `malloc`'s. If no process was bound to the library, the program is static,
+//! set-uid, or empties its environment. A served shell may start an unserved program: samples
+//! ([`Watch`]) show whether the largest process had mapped the library.
 //!
 //! **Cost.** A write for each binding; so only in a warm-up.
 
@@ -17,13 +17,13 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub processes: usize,
-    /// How many processes each module of `malloc` served.
+    /// By module of `malloc`.
     pub by: BTreeMap<String, usize>,
     pub largest_without: Option<String>,
 }
 
 impl Service {
-    /// Processes; `library` is a path or file name.
+    /// `library` is a path or file name.
     pub fn served_by(&self, library: &Path) -> usize {
         let same = |object: &str| {
             let object = Path::new(object);
@@ -71,7 +71,7 @@ struct Seen {
 
 impl Watch {
     pub fn new(library: &Path) -> Self {
-        // The maps have the canonical file, which libx.so.4 often links to.
+        // Maps have the canonical file, which libx.so.4 often links to.
         let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
         Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }

@@ -1,7 +1,4 @@
-//! Samples of a command's memory while it runs, of which the kernel keeps no record.
-//!
-//! **What.** A [`Sample`] is of the command's largest process. A [`Record`] is thinned out when
-//! there are many.
+//! Samples of the memory of a command's largest process.
 //!
 //! **Cost.** The kernel walks page tables; the caller spaces samples by their duration.
 
@@ -14,13 +11,11 @@ use std::fs;
 pub struct Sample {
     pub at_s: f64,
     pub rss_bytes: u64,
-    /// Anonymous memory, where a heap lies.
     pub anonymous_bytes: u64,
-    /// Memory on transparent hugepages.
+    /// Transparent.
     pub hugepage_bytes: u64,
 }
 
-/// Kept of a run.
 const MOST: usize = 512;
 
 #[derive(Clone, Debug, Default)]

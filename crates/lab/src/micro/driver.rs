@@ -1,8 +1,6 @@
 //! Drives the processes: times first, then instructions, which do not depend on the moment.
 //!
-//! **Cost.** A repetition takes a millisecond or two ([`count`]); a process has a handful.
-//!
-//! **Failure.** An unserved allocator does not run again; its rows have that status.
+//! An unserved allocator does not run again.
 
 use super::callgrind::{Counted, Subject};
 use super::calls::EMPTY_PAIR_INSTRUCTIONS;
@@ -19,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// Operations of the two counted runs; the difference averages over periodic work.
+/// The difference averages over periodic work.
 const COUNTS: [usize; 2] = [5_000, 30_000];
 
 struct Candidate<'a> {

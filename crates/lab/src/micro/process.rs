@@ -1,6 +1,5 @@
-//! A process with a time limit, started on an allocator.
-//!
-//! **Cost.** Polls every millisecond, so that nothing of this program runs beside it.
+//! A process with a time limit, started on an allocator, polled every millisecond, so that nothing
+//! of this program runs beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -47,7 +46,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process in `directory`, for at most `limit`; `name` is that of its output files.
+    /// `name` is that of its output files.
     pub fn start(
         command: &[OsString],
         variables: &[(OsString, OsString)],
