@@ -1,6 +1,4 @@
-//! A comparison as one HTML page.
-//!
-//! **What.** A file that needs no network.
+//! A comparison as one HTML page that needs no network.
 //!
 //! **Units.** Ratios are to the base's figure, below 1 for less; seconds, bytes.
 
@@ -14,16 +12,16 @@ const STYLE: &str = include_str!("page/style.css");
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// Such as `sqlite3 on six allocators`.
+    /// `sqlite3 on six allocators`.
     pub title: String,
     pub measured: String,
     pub command: String,
     pub commit: String,
-    /// A line each: name and value.
+    /// Name and value.
     pub machine: Vec<(String, String)>,
-    /// Whom the verdict is about: `craton`.
+    /// Of the verdict: `craton`.
     pub subject: String,
-    /// Whom ratios are to: `glibc`.
+    /// Of ratios: `glibc`.
     pub base: String,
     pub rounds: usize,
     pub warmup: usize,
@@ -45,25 +43,25 @@ pub struct Column {
 
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The name as in "less wall time".
+    /// As in "less wall time".
     pub name: String,
     pub unit: Unit,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// The ratio to the base's figure, with 95 % interval; none for the base.
+    /// To the base's figure; none for the base.
     pub ratio: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// Each run's ratio to the base's run of the same round: ticks in the chart.
+    /// To the base's run of the same round: ticks in the chart.
     pub round_ratios: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
     pub allocator: String,
-    /// The round's number, from 1; 0 for a warm-up.
+    /// From 1; 0 for a warm-up.
     pub round: usize,
-    /// Such as `signal 11` or `timed out`.
+    /// `signal 11` or `timed out`.
     pub status: String,
     pub stderr: String,
 }
@@ -233,7 +231,6 @@ impl Page {
     }
 }
 
-/// `1 round`, `10 rounds`.
 fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }

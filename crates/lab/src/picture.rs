@@ -1,9 +1,5 @@
-//! Pictures: charts as SVG, drawn from plain data.
-//!
-//! **What.** A chart is plain data that [`svg`](Dots::svg) draws. A file is self-contained, and the
-//! same for the same data. Tooltips show numbers.
-//!
-//! **Failure.** Values that are not finite are omitted; without values: `no data`.
+//! Charts as SVG, from plain data. A file is self-contained, and the same for the same data; values
+//! that are not finite are omitted.
 
 mod axis;
 mod bars;
@@ -44,7 +40,6 @@ impl Estimate {
         Self { value, interval: Some((low, high)) }
     }
 
-    /// If both ends have a place on `axis`.
     fn span(&self, axis: &Axis) -> Option<(f64, f64)> {
         self.interval.filter(|(low, high)| axis.takes(*low) && axis.takes(*high))
     }

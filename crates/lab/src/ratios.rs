@@ -1,12 +1,10 @@
 //! A document's flat map of ratios, below 1 where Craton needs less.
 //!
 //! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the
-//! workloads of Craton's ratio to it: `time_vs_glibc`. Two more are made from the others, glibc
-//! included: `best_peer` has the best mean; `virtual_best` is the best of each workload, a bar that
-//! no single allocator sets.
+//! workloads: `time_vs_glibc`. `best_peer` has the best mean, glibc included; `virtual_best` is the
+//! best of each workload.
 //!
-//! **Failure.** A ratio without a successful run of both is omitted, and a workload on which an
-//! allocator failed is not in its ratios.
+//! **Failure.** A workload on which an allocator failed is not in its ratios.
 
 use crate::measure::{Run, Status};
 use crate::picture::is_craton;
@@ -16,7 +14,7 @@ use std::collections::BTreeMap;
 pub const OURS: &str = "craton";
 pub const BASE: &str = "glibc";
 
-/// The figures that ratios are made of, and their names before `_vs_`.
+/// And their names before `_vs_`.
 pub const RATIOS: [(&str, Figure); 5] = [
     ("time", Figure::Wall),
     ("cpu", Figure::Cpu),
@@ -71,7 +69,7 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// Finds the allocator with the best mean ratio to glibc; none without runs on glibc.
+/// By the mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),

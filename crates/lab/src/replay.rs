@@ -2,15 +2,12 @@
 //!
 //! **What.** Repeats a [`Trace`] on a [`FrameHeap`], with the trace's clock and a tick for each
 //! second. The recording names a span by its place; the replay maps that to its place, since other
-//! settings pack otherwise. The [`floor`] only counts.
+//! settings pack otherwise. A span that cannot grow in place here moves. The [`floor`] only counts.
 //!
-//! **From.** TEMERAIRE §6.2, which chose policies this way. LLFree's frames are the other policy
-//! ([`HeapName`]).
+//! **From.** TEMERAIRE §6.2, which chose policies this way; or LLFree's frames ([`HeapName`]).
 //!
 //! **Failure.** A free of a span that is not allocated, or no room: an error with the event's
-//! number, from 1. A span that cannot grow in place here moves as in `realloc`.
-//!
-//! **Cost.** Per event 16 bytes of the trace, a word of an index by page, the page heap's work.
+//! number, from 1.
 
 pub mod floor;
 
@@ -27,7 +24,7 @@ use std::time::Instant;
 
 pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
 
-/// The heap for spans of less than a hugepage.
+/// Of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
     Temeraire,
@@ -37,7 +34,7 @@ pub enum HeapName {
 /// Which hugepage a short sparse span goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FitName {
-    /// [`LongestFreeFirst`], TEMERAIRE's and the heap's own.
+    /// TEMERAIRE's and the heap's own.
     LongestFreeFirst,
     FullestFirst,
     GlobalBestFit,
@@ -46,7 +43,7 @@ pub enum FitName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     pub heap: HeapName,
-    /// Bytes to release each second, as far as recent demand allows.
+    /// Each second, as far as recent demand allows.
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
@@ -56,7 +53,6 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// As the library without options.
     fn default() -> Self {
         let fit = FitName::LongestFreeFirst;
         Self { heap: HeapName::Temeraire, release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
@@ -70,16 +66,16 @@ pub struct Outcome {
     pub spans_at_end: u64,
     /// Spans that moved to become longer.
     pub moved: u64,
-    /// The peak of bytes in spans.
+    /// Of bytes in spans.
     pub peak_demand_bytes: u64,
-    /// Bytes in spans, on average over the second half of the samples.
+    /// Of bytes in spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
     pub peak_backed_bytes: u64,
     pub steady_backed_bytes: u64,
     pub backed_at_end_bytes: u64,
     /// Backed by used bytes, minus 1, averaged over the second half; none where nothing is used.
     pub overhead: Option<f64>,
-    /// The share of backed bytes on intact hugepages, averaged over the second half.
+    /// Of backed bytes on intact hugepages, averaged over the second half.
     pub hugepage_coverage: Option<f64>,
     pub released_bytes: u64,
     #[serde(flatten)]
@@ -118,7 +114,7 @@ const SAMPLES: u64 = 256;
 const SECOND_US: u64 = 1_000_000;
 
 /// By the recorded first page: the page here plus 1 in the low half, the length above, the density
-/// at the top; 0 for none.
+/// at the top; 0: none.
 #[derive(Clone, Copy)]
 struct Place(u64);
 
@@ -300,8 +296,7 @@ impl<P: Fit> Player<'_, P> {
         Ok(())
     }
 
-    /// After a request. One on pages used before adds no memory, or a few pages that the next
-    /// sample counts.
+    /// A request on pages used before adds a few pages at most, which the next sample counts.
     fn record_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
         if fresh {

@@ -1,4 +1,4 @@
-//! The program `craton-micro` itself, and valgrind where there is one.
+//! The program itself, and valgrind where there is one.
 
 use craton_lab::measure::Allocator;
 use craton_lab::micro::{Config, MicroRow, Status, measurement::Measurement, pattern::Pattern, run};

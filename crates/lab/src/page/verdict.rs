@@ -1,6 +1,4 @@
-//! Ratios in words.
-//!
-//! **What.** A difference is clear if its interval excludes 1; nothing is claimed of others.
+//! Ratios in words. A difference is clear if its interval excludes 1; others get no claim.
 
 use super::{Column, Failure, count};
 use crate::picture::{Estimate, Unit, is_craton};
@@ -29,8 +27,7 @@ pub fn class(ratio: &Estimate) -> &'static str {
     }
 }
 
-/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory.
-/// Compared with glibc.`
+/// `On Craton: 12 % less wall time (95 % interval 8–15 %). Compared with glibc.`
 pub fn sentence(column: &Column, base: &str) -> String {
     let name = if is_craton(&column.name) { capital(&column.name) } else { column.name.clone() };
     if column.name == base {

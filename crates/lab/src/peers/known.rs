@@ -1,8 +1,7 @@
-//! The known peers: their libraries and settings.
+//! The known peers' libraries and settings.
 //!
-//! **What.** A *base* peer is as its makers deliver it; a *variant* has a documented setting, as
-//! its name says (`jemalloc+thp`). Each hugepage setting was checked by `AnonHugePages` with 200 MB
-//! live, under the kernel's `madvise`.
+//! A *base* peer is as its makers deliver it; a *variant* has a documented setting. Hugepage
+//! settings were checked by `AnonHugePages` with 200 MB live, under the kernel's `madvise`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -23,22 +22,19 @@ impl Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// `make peers` builds it; the text is its file's name.
+    /// `make peers` builds this file.
     Built(&'static str),
-    /// Debian's package.
     Installed { file: &'static str, package: &'static str },
-    /// The C library.
     Glibc,
-    /// Craton.
     Craton,
 }
 
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
-    /// The variable's value; in a list, one entry `key` + `=` or `:` + value.
+    /// In a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,
-    /// The separators of a list: between entries, and between key and value.
+    /// Of a list: between entries, and between key and value.
     pub list: Option<(u8, u8)>,
 }
 
@@ -55,8 +51,7 @@ impl Setting {
         Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
     }
 
-    /// The value that the variable gets where it is `now`. A list keeps the user's other entries in
-    /// order.
+    /// For a variable that is `now`. A list keeps the user's other entries in order.
     pub fn merged(&self, now: Option<&OsStr>) -> OsString {
         let Some((between, assign)) = self.list else { return self.value.into() };
         let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());

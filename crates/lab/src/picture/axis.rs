@@ -1,8 +1,8 @@
 //! Axes: from values to pixels, with ticks at round numbers.
 //!
-//! **What.** A [`Ruler`] maps data on an [`Axis`] to pixels. Of sets of round numbers, from dense
-//! to sparse, it uses the first whose labels fit; if none, the densest loses labels. The axis
-//! reaches from tick to tick around the data; one of powers of two may end between ticks.
+//! **What.** Of sets of round numbers, from dense to sparse, a [`Ruler`] uses the first whose
+//! labels fit; if none, the densest loses labels. The axis reaches from tick to tick around the
+//! data; one of powers of two may end between ticks.
 //!
 //! **Failure.** Values that are not finite, beyond 10^30, or on a logarithmic axis not above
 //! 10^-30, are not on the axis; without others there is no ruler.
@@ -11,20 +11,20 @@ use super::text;
 use super::unit::Unit;
 
 pub const TICK_SIZE: f64 = 11.0;
-/// Times the data's length.
+/// Of the data's length.
 const MOST_REACH: f64 = 2.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Linear,
-    /// Equal factors are equal lengths; ticks at 1, 2, 5.
+    /// Ticks at 1, 2, 5.
     Log,
     Log2,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Such as `wall time relative to glibc`; a linear axis adds the unit.
+    /// A linear axis adds the unit.
     pub label: String,
     pub unit: Unit,
     pub scale: Scale,
@@ -59,7 +59,7 @@ pub struct Ruler {
     pub low: f64,
     pub high: f64,
     pub ticks: Vec<Tick>,
-    /// The tick's text, with the unit if the ticks lack it.
+    /// With the unit if the ticks lack it.
     pub label: String,
     log: bool,
     from: f64,
@@ -67,8 +67,8 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// Lays an axis from pixel `from` to `to`; `level` says that labels are side by side. None if
-    /// no value is on the axis.
+    /// From pixel `from` to `to`; `level`: labels are side by side. None if no value is on the
+    /// axis.
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|v| axis.takes(*v)) {
@@ -145,7 +145,7 @@ fn apart_log(low: f64, high: f64) -> (f64, f64) {
     if high / low < 1.01 { (low / 1.01, high * 1.01) } else { (low, high) }
 }
 
-/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, around `low` and `high`.
+/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse.
 fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     let power = (high - low).log10().floor() as i32;
     let mut sets = Vec::new();
@@ -160,7 +160,7 @@ fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Of `mantissa` · 10^`exponent`, around `low` and `high`; empty if too many.
+/// Of `mantissa` · 10^`exponent`; empty if too many.
 fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     let step = mantissa * 10f64.powi(exponent);
     // Rounding must not skip a multiple.

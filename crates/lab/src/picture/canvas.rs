@@ -1,8 +1,7 @@
 //! The writer of SVG elements.
 //!
-//! **What.** Everything in a file goes through here: text is escaped, a number has at most two
-//! decimals, elements are in the order of calls: equal data give equal bytes. No ids and no style
-//! sheets, so a page may contain any number of pictures.
+//! Text is escaped, a number has at most two decimals: equal data give equal bytes. No ids and no
+//! style sheets, so a page may contain any number of pictures.
 //!
 //! **Units.** Pixels from the upper left corner; degrees, clockwise.
 
@@ -23,7 +22,6 @@ impl<'a> Stroke<'a> {
     }
 }
 
-/// Which point of a text stands at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -82,7 +80,7 @@ impl Canvas {
         self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
     }
 
-    /// Draws a rectangle from its upper left corner; a negative size counts as 0.
+    /// From its upper left corner; a negative size counts as 0.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
         let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
         self.push(format!(
@@ -101,7 +99,7 @@ impl Canvas {
         ));
     }
 
-    /// Draws a path as SVG writes it; `fill` may be `none`.
+    /// `d` as SVG writes it; `fill` may be `none`.
     pub fn path(&mut self, d: &str, fill: &str, stroke: Option<Stroke<'_>>) {
         let mut element = format!("<path d=\"{d}\" fill=\"{fill}\"");
         if let Some(Stroke { colour, width, dash }) = stroke {
@@ -115,12 +113,12 @@ impl Canvas {
         self.push(element);
     }
 
-    /// Translucent; `opacity` from 0 to 1.
+    /// `opacity` from 0 to 1.
     pub fn veil(&mut self, d: &str, fill: &str, opacity: f64) {
         self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
     }
 
-    /// Draws text; `y` is its base line.
+    /// `y` is the base line.
     pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
         if text.is_empty() {
             return;
@@ -184,7 +182,7 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// Writes a number with at most two decimals; 0 if not finite.
+/// At most two decimals; 0 if not finite.
 pub fn number(value: f64) -> String {
     let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Makes -0 a 0.

@@ -1,7 +1,4 @@
-//! Dots with whiskers: ratios with their intervals, a row each.
-//!
-//! **What.** A forest plot: runs as ticks, the interval as a line, the median as a dot, the numbers
-//! at the right. An interval off the reference is a clear difference.
+//! A forest plot of ratios: runs as ticks, the interval as a line, the median as a dot.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -14,7 +11,7 @@ pub struct Dots {
     pub heading: Heading,
     pub axis: Axis,
     pub rows: Vec<DotRow>,
-    /// A line for "the same": 1 for ratios.
+    /// "The same": 1 for ratios.
     pub reference: Option<f64>,
     /// 760 for a page's column, 480 for half.
     pub width_px: f64,
@@ -26,7 +23,7 @@ pub struct DotRow {
     pub allocator: String,
     pub estimate: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// Stands in place of the numbers: `timed out`.
+    /// In place of the numbers: `timed out`.
     pub note: String,
 }
 

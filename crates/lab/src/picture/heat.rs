@@ -1,7 +1,5 @@
-//! A coloured table of ratios: workloads by allocators.
-//!
-//! **What.** Numbers on blue for less than 1, orange for more. Below: the columns' geometric means;
-//! with missing cells, also their number.
+//! A coloured table of ratios, workloads by allocators, with the columns' geometric means below;
+//! where cells are missing, also their number.
 
 use super::canvas::{Canvas, Stroke, Type, polyline};
 use super::colour::{self, INK, QUIET};
@@ -12,7 +10,7 @@ use super::unit::three_digits;
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub heading: Heading,
-    /// The text at the scale: `wall time relative to glibc`.
+    /// At the scale: `wall time relative to glibc`.
     pub label: String,
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
@@ -23,7 +21,7 @@ pub struct Heat {
 #[derive(Clone, Debug)]
 pub struct HeatRow {
     pub name: String,
-    /// The row's cells by column; missing ones at the end are empty.
+    /// By column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
 }
 
@@ -174,7 +172,7 @@ fn ratio(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// Two decimals, fewer from 10 on.
+/// Fewer from 10 on.
 fn number(value: f64) -> String {
     match value {
         v if v >= 999_999.5 => format!("{v:.0e}"),

@@ -1,6 +1,5 @@
-//! Lines: figures over time, sizes or threads, with bands for intervals.
-//!
-//! **What.** A line has its name at its right end; names that would touch are moved apart.
+//! Figures over time, sizes or threads, with bands for intervals. Names at the lines' right ends
+//! are moved apart.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
@@ -15,7 +14,7 @@ pub struct Lines {
     /// A linear one begins at 0.
     pub y: Axis,
     pub series: Vec<Line>,
-    /// A line for "the same": 1 for ratios.
+    /// "The same": 1 for ratios.
     pub reference: Option<f64>,
     pub width_px: f64,
 }
@@ -23,7 +22,7 @@ pub struct Lines {
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
-    /// The points by ascending `x`.
+    /// By ascending `x`.
     pub points: Vec<Point>,
 }
 

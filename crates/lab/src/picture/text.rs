@@ -1,9 +1,6 @@
-//! Estimates the width of a text without its font.
-//!
-//! **What.** Of a picture's fonts the reader's machine has one. The widths are those of DejaVu
-//! Sans, the widest.
+//! Estimates the width of a text by DejaVu Sans, the widest of a picture's fonts.
 
-/// Fonts by preference; none is wider than the tables.
+/// By preference; none is wider than the tables.
 pub const FAMILY: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
@@ -45,7 +42,7 @@ fn hundredths(c: char) -> f64 {
     }
 }
 
-/// Lines of at most `most` pixels, broken at spaces; a longer word breaks anywhere.
+/// Broken at spaces; a longer word breaks anywhere.
 pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

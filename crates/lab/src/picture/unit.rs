@@ -1,11 +1,9 @@
-//! Units of numbers in a picture, and their formats.
-//!
-//! **Units.** Bytes in powers of 1024; the rest in powers of 1000.
+//! Units of numbers: bytes in powers of 1024, the rest in powers of 1000.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Ratio,
-    /// A part of something, in percent.
+    /// In percent.
     Part,
     Seconds,
     Bytes,
@@ -59,7 +57,7 @@ impl Unit {
         joined(&digits, name)
     }
 
-    /// A round value: `10 µs`, `64 KiB`, `0.5`.
+    /// `10 µs`, `64 KiB`, `0.5`.
     pub fn write_round(self, value: f64) -> String {
         let (factor, name) = self.step(value);
         joined(&shortest(value / factor), name)
