@@ -9,23 +9,18 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 pub type Table = [AtomicU64; 512];
 
-/// Frames for tables.
 pub trait TableFrames {
-    /// A free frame's physical address; any contents.
+    /// Its physical address; any contents.
     fn get(&self) -> Option<u64>;
     fn put(&self, address: u64);
-    /// The frame as a table.
     fn table(&self, address: u64) -> &Table;
 }
 
-/// What one entry maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// 4 KiB.
     Frame,
-    /// 2 MiB.
     Huge,
-    /// 1 GiB; not all processors have it.
+    /// 1 GiB; not all CPUs have it.
     Giant,
 }
 
@@ -46,11 +41,10 @@ pub enum Refused {
         address: u64,
         size: Size,
     },
-    /// Another mapping is there.
     Mapped {
         address: u64,
     },
-    /// Nothing of this size is mapped there.
+    /// Or something of another size.
     NotMapped {
         address: u64,
     },
@@ -81,17 +75,17 @@ pub struct PageTables<'f, F> {
 }
 
 impl<'f, F: TableFrames> PageTables<'f, F> {
-    /// Nothing mapped. `None`: no frame.
+    /// `None`: no frame.
     pub fn new(frames: &'f F) -> Option<Self> {
         Some(Self { frames, root: empty(frames)? })
     }
 
-    /// Physical address of the top table, for the processor.
+    /// Physical address of the top table.
     pub fn root(&self) -> u64 {
         self.root
     }
 
-    /// Maps `size` bytes at `at` to `to`, readable, writable and executable.
+    /// Readable, writable and executable.
     pub fn map(&self, at: u64, to: u64, size: Size) -> Result<(), Refused> {
         for address in [at, to] {
             if !address.is_multiple_of(size.bytes()) {
@@ -138,14 +132,13 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         Ok(found & ADDRESS & !(size.bytes() - 1))
     }
 
-    /// The physical address behind a virtual one.
     pub fn translate(&self, at: u64) -> Option<u64> {
         let (_, found, level) = self.leaf(at)?;
         let inside = at & ((1 << (12 + 9 * level)) - 1);
         Some((found & ADDRESS & !((1 << (12 + 9 * level)) - 1)) | inside)
     }
 
-    /// Returns all tables; mapped memory is the caller's.
+    /// Mapped memory is the caller's.
     pub fn destroy(self) {
         self.destroy_table(self.root, TOP);
     }

@@ -21,7 +21,6 @@ use craton_os::process;
 ///
 /// # Safety
 /// As `vfork`.
-/// As `vfork`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
