@@ -1,5 +1,3 @@
-//! Control groups for programs of tests.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -39,7 +37,7 @@ impl Group {
         group.limit(bytes).then_some(group)
     }
 
-    /// False: not permitted.
+    /// `false`: not permitted.
     pub fn limit(&self, bytes: u64) -> bool {
         let file = ["memory.limit_in_bytes", "memory.max"].map(|f| self.0[0].join(f)).into_iter().find(|f| f.exists());
         file.is_some_and(|file| fs::write(file, bytes.to_string()).is_ok())

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) command: OsString,
@@ -73,15 +72,13 @@ impl Program {
         self
     }
 
-    /// `key=value,key=value`, besides every program's `stats_file` and the test's
-    /// `CRATON_TEST_OPTIONS`.
+    /// Besides every program's `stats_file` and the test's `CRATON_TEST_OPTIONS`.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();
         self
     }
 
-    /// The shared library.
     #[must_use]
     pub fn preloaded(self) -> Self {
         self.env("LD_PRELOAD", library())
@@ -105,14 +102,11 @@ impl Program {
 
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// With arguments.
     pub command: String,
-    /// Unless a signal ended it.
     pub status: Option<i32>,
     pub signal: Option<i32>,
-    /// With children's; invalid UTF-8 is replaced.
-    pub stdout: String,
     /// With children's.
+    pub stdout: String,
     pub stderr: String,
     /// Of each process with Craton that left through `exit`, in order.
     pub stats: Vec<Stats>,
@@ -123,8 +117,7 @@ impl Output {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Panics unless Craton served a process of this name; returns the first one's numbers. The
-    /// kernel cuts names at 15 bytes; so is `exe`.
+    /// Returns the first such process's numbers. The kernel cuts names at 15 bytes.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);

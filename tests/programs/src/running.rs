@@ -1,5 +1,3 @@
-//! A program while it runs.
-//!
 //! **Unsafe.** Signals its child's process group.
 
 use crate::program::{Output, Program};
@@ -72,12 +70,11 @@ impl Running {
         self.child.id()
     }
 
-    /// Craton's counts so far.
     pub fn segment(&self) -> Stats {
         live_segment(self.pid())
     }
 
-    /// Once `asked` holds. Panics when the process ends before, or at its time limit.
+    /// Panics when the process ends before, or at its time limit.
     pub fn segment_when(&mut self, asked: impl Fn(&Stats) -> bool) -> Stats {
         loop {
             // The library may not be loaded yet.
@@ -135,7 +132,6 @@ impl Running {
         status
     }
 
-    /// Panics with the output so far.
     fn fail(&mut self, what: &str, more: &str) -> ! {
         self.kill();
         let mut text = String::new();
@@ -158,8 +154,8 @@ impl Running {
 
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).expect("a process number fits");
-        // SAFETY: touches no memory. While a member lives, or the leader is unreaped, no other
-        // group gets this number.
+        // SAFETY: touches no memory. While a member lives, or the leader is unreaped, the number is
+        // this group's.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         if !self.reaped {
             drop(self.child.wait());

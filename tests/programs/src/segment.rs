@@ -9,7 +9,6 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 count_struct! { process,
-    /// The fields of `struct craton_segment`.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Stats {
         /// At most 15 bytes.
@@ -48,7 +47,6 @@ impl Stats {
     }
 }
 
-/// With the shared library.
 pub fn live_segment(pid: u32) -> Stats {
     try_live_segment(pid).unwrap_or_else(|error| panic!("process {pid}: {error}"))
 }
@@ -77,7 +75,6 @@ pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     Ok(Stats::new(name.trim_end().to_owned(), numbers))
 }
 
-/// From the load address.
 fn segment_offset() -> u64 {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

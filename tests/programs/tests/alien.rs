@@ -1,5 +1,3 @@
-//! Libraries with another malloc: `dlmopen`, or `RTLD_DEEPBIND`.
-
 use craton_programs::{Output, Program, cc, library};
 use std::path::{Path, PathBuf};
 

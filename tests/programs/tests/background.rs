@@ -1,7 +1,6 @@
-//! Background work, with a thread or without, and programs that it must not disturb.
-//!
-//! Memory is released after seconds, since the demand of the last five is kept. `make test` uses a
-//! clock sixty times as fast (`c/fast_clock.c`), `make nightly` also the machine's.
+//! Background work. Memory is released after seconds, since the demand of the last five is kept:
+//! `make test` uses a clock sixty times as fast (`c/fast_clock.c`), `make nightly` also the
+//! machine's.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;

@@ -1,5 +1,3 @@
-//! The debugging kit in correct programs; the rate of samples.
-
 use craton_programs::{Output, Program, cc, missing, workspace};
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -7,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// But the search for leaks, which real programs have.
+/// All but the search for leaks, which real programs have.
 const ALL: &str = "debug=audit,redzone,poison,verify,guard,unmap";
 
 fn program() -> &'static Path {
@@ -198,7 +196,6 @@ fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_
     assert!(matches!(ended.signal(), Some(libc::SIGABRT | libc::SIGSEGV)), "{ended}");
 }
 
-/// Without reports.
 fn same(program: Program, exe: &str) {
     let plain = program.clone().run();
     plain.assert_success();

@@ -1,5 +1,4 @@
-//! LLFree's frames under the page heap. `make test` runs more so, by `CRATON_TEST_OPTIONS`, `make
-//! nightly` all.
+//! LLFree's frames under the page heap.
 
 use craton_programs::{Output, Program, cc, cxx, workspace};
 use std::path::Path;

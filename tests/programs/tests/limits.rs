@@ -1,5 +1,3 @@
-//! Exhausted and released memory.
-
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
 

@@ -1,5 +1,3 @@
-//! Ways to link Craton; the library's symbols and segments.
-
 use craton_programs::{Output, Program, cc, library, static_library, workspace};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +12,6 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
 }
 
-/// Of binutils.
 fn ask(tool: &str, args: &[&str]) -> String {
     let output = Program::new(tool).args(args).arg(library()).run();
     output.assert_success();
@@ -139,7 +136,6 @@ fn options_are_ignored_in_a_set_uid_program() {
         eprintln!("skipped: only root can make a program that runs as another user");
         return;
     }
-    // Reachable for another user.
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir();
     let folder = folder.expect("a temporary folder can be made");
     let (shared, program) = (folder.path().join("libcraton.so"), folder.path().join("plain"));
@@ -168,7 +164,6 @@ fn options_are_ignored_in_a_set_uid_program() {
     assert!(privileged.stats.is_empty(), "a file written by a set-uid program:\n{privileged}");
 }
 
-/// In order.
 fn segments(flags: &str) -> Vec<std::ops::Range<u64>> {
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("readelf prints numbers");
     let headers = ask("readelf", &["-lW"]);

@@ -3,9 +3,7 @@
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
-/// Behind `craton: CALL(ADDRESS): `.
 enum Says {
-    /// Just this.
     Text(&'static str),
     /// It starts `offset` bytes before, and has at least `size`.
     IntoLarge { offset: u64, size: u64 },
@@ -26,7 +24,6 @@ fn c_programs() -> [(PathBuf, bool); 2] {
     [(cc("misuse.c", &["-w", later]), true), (cc("misuse.c", &["-w", "-static", library]), false)]
 }
 
-/// Preloaded and static.
 fn c(part: &str, call: &str, says: &Says) {
     for (program, preloaded) in c_programs() {
         reports(&program, preloaded, part, call, says);

@@ -1,5 +1,3 @@
-//! Many short processes, forks of a process that has allocated.
-
 use craton_programs::{Output, Program, live_segment, missing, workspace};
 use std::fmt::Write;
 use std::fs;
@@ -85,7 +83,6 @@ fn served_git(program: Program) -> Output {
     output
 }
 
-/// For `git fast-import`: each commit changes one of 20 files.
 fn history(commits: usize) -> String {
     let mut text = String::new();
     for n in 0..commits {

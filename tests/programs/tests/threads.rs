@@ -1,5 +1,3 @@
-//! Short-lived threads, forks between them, objects before main and after it.
-
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::Path;
 
@@ -24,7 +22,6 @@ fn name(program: &Path) -> &str {
 fn sixty_four_threads_that_start_and_stop_keep_memory_bounded() {
     let program = cc("threads.c", &[]);
     let seen = run_with(&program, "start_and_stop", "caches=thread").stats[0].threads_seen;
-    // Each thread of each round, and the main one.
     assert_eq!(seen, 64 * 20 + 1);
     let output = run(&program, "start_and_stop");
     let stats = &output.stats[0];

@@ -1,5 +1,5 @@
-//! Craton as global allocator: checks its objects, prints counts; with an argument, keeps one
-//! object, loses another, and waits for the end of its input.
+//! Craton as global allocator: checks its objects; with an argument, keeps one object, loses
+//! another, and waits for the end of its input.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -9,7 +9,6 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: craton::Craton = craton::Craton;
 
-/// A cache line pair.
 #[repr(align(128))]
 struct Line([u8; 128]);
 
