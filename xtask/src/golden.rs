@@ -1,11 +1,8 @@
-//! `cargo xtask golden`: compares the machine code of the fast paths with a listing in the tree.
+//! `cargo xtask golden`: compares the fast paths' instructions in the release build, by objdump,
+//! with `tests/programs/golden/fast-path.txt`, which `--fix` rewrites.
 //!
-//! **What.** Compares instructions of [`FUNCTIONS`] in the release build, by objdump, with
-//! `tests/programs/golden/fast-path.txt`. `--fix` rewrites the listing, in the change that caused
-//! it.
-//!
-//! **State.** [`listing`] omits addresses, hashes, distances. With another compiler than the
-//! listing's, or compiler flags (sanitizers), nothing is compared.
+//! [`listing`] omits addresses, hashes, distances. With another compiler than the listing's, or
+//! compiler flags (sanitizers), nothing is compared.
 
 mod listing;
 

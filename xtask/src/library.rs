@@ -1,11 +1,9 @@
-//! The shared library as released, built alone: other packages would turn on features of shared
-//! dependencies.
+//! The shared library, built alone: other packages would turn on features of shared dependencies.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// `CRATON_LIBRARY`, or else built.
 pub fn library(root: &Path) -> Result<PathBuf, String> {
     if let Some(library) = env::var_os("CRATON_LIBRARY") {
         return Ok(library.into());

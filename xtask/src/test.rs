@@ -1,8 +1,5 @@
-//! `cargo xtask test`: builds the tests and runs their programs side by side.
-//!
-//! **What.** `cargo test` runs its programs one by one, so a waiting test idles the machine. Here
-//! one thread builds the optimized library, another the tests ([`plan`], [`build`]), and a pool
-//! ([`pool`]) runs what is built, slowest first. Doc tests run last, by cargo.
+//! `cargo xtask test`: builds the tests and runs their programs side by side, slowest first, so
+//! that a waiting test does not idle the machine. Doc tests run last, by cargo.
 //!
 //! **State.** `target/test-seconds.txt`: durations, for the next run's order.
 
@@ -88,7 +85,6 @@ fn doc_tests(root: &Path) -> Job {
 #[derive(Default)]
 struct Summary {
     counts: Counts,
-    /// With its program.
     tests: Vec<(Duration, String)>,
     failures: Vec<String>,
 }
@@ -128,7 +124,6 @@ impl Summary {
     }
 }
 
-/// Without the file all count as slow.
 fn read_times(path: &Path) -> HashMap<String, f64> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = |line: &str| line.split_once(' ').and_then(|(s, name)| Some((name.to_owned(), s.parse().ok()?)));

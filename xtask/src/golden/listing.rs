@@ -1,7 +1,5 @@
-//! objdump's output as text that does not depend on addresses.
-//!
-//! **What.** Instructions without the final padding. Inner jumps go to numbered labels; outer
-//! jumps, calls and data to names without hashes, unnamed data to `[rip]`.
+//! objdump's output as text that does not depend on addresses: inner jumps go to numbered labels;
+//! outer jumps, calls and data to names without hashes, unnamed data to `[rip]`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -115,7 +113,6 @@ fn of_data(operands: &str) -> String {
     format!("{before}[rip{name}]{behind}")
 }
 
-/// Without the hash.
 fn plain(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     let Some(mut rest) = name.strip_prefix("_ZN") else { return name.to_owned() };

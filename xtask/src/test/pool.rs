@@ -1,5 +1,3 @@
-//! Runs test programs side by side, slowest first, while others are being built.
-
 use super::job::{self, Finished, Job, Kind};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +28,7 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// `report` sees each end. Returns failed builds.
+    /// Returns failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),
@@ -61,7 +59,7 @@ impl Pool {
         broken
     }
 
-    /// That may start now; one that never ran counts as slowest.
+    /// One that never ran counts as slowest.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();

@@ -1,7 +1,5 @@
-//! Arrows between crates point down.
-//!
-//! **What.** Compares `cargo metadata` with [`CRATES`]. Development dependencies are free, as are
-//! those under `cfg(loom)`.
+//! Arrows between crates point down: compares `cargo metadata` with [`CRATES`]. Development
+//! dependencies are free, as are those under `cfg(loom)`.
 
 use super::Complaint;
 use serde_json::Value;
@@ -11,7 +9,7 @@ use std::process::Command;
 struct Crate {
     name: &'static str,
     below: &'static [&'static str],
-    /// From elsewhere; `None`: any.
+    /// `None`: any.
     outside: Option<&'static [&'static str]>,
 }
 
@@ -53,20 +51,17 @@ const PAPERS: [&str; 10] = [
     "craton-cli",
 ];
 
-/// From the bottom up.
 const CRATES: [Crate; 24] = [
     core("craton-base", &[]),
-    // Data, for library and tools.
     core("craton-tables", &[]),
     // The one crate that speaks to the system.
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
-    // Its face for kernels in C.
     core("craton-frames-c", &["craton-frames"]),
     // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
-    // Its faces. No allocator is below them.
+    // No allocator is below them.
     core("craton-persistent", &["craton-base", "craton-os", "craton-pheap"]),
     core("craton-pheap-c", &["craton-persistent"]),
     core("craton-pages", &["craton-base"]),
@@ -103,7 +98,6 @@ pub fn metadata(manifest: &Path) -> Result<String, String> {
     String::from_utf8(out.stdout).map_err(|e| format!("`cargo metadata` wrote what is not UTF-8: {e}"))
 }
 
-/// Also of unknown packages.
 pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
     let document: Value =
         serde_json::from_str(metadata).map_err(|e| format!("cannot read what `cargo metadata` wrote: {e}"))?;

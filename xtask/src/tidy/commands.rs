@@ -1,7 +1,5 @@
-//! Commands in documents exist: of `craton` with options, the library's options, targets of make,
-//! scripts.
-//!
-//! In code blocks; names come from `args.rs`, the table of options, the Makefile.
+//! Commands in documents' code blocks exist: of `craton` with options, the library's options,
+//! targets of make, scripts.
 
 use super::Complaint;
 use super::documents::is_document;

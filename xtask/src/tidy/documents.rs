@@ -1,5 +1,5 @@
-//! Documents and comments: lengths, columns, phrases, except in [`LATER`]. A module's head has 40
-//! lines besides its examples.
+//! Documents and comments: lengths, columns, phrases. A module's head has 40 lines besides its
+//! examples.
 
 use super::Complaint;
 use super::files::File;
@@ -11,7 +11,6 @@ const README_WORDS: usize = 1300;
 const COLUMNS: usize = 100;
 const HEAD_LINES: usize = 40;
 
-/// Not held to columns and phrases yet.
 const LATER: [&str; 0] = [];
 
 const PHRASES: [(&str, &str); 30] = [
@@ -71,7 +70,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// People read it, and no program writes it.
 pub fn is_document(path: &str) -> bool {
     path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/") || path == "results/README.md")
 }
@@ -138,7 +136,7 @@ fn head(file: &File, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Lines of a module's head, without its examples: these are programs that tests run.
+/// Without examples: these are programs that tests run.
 fn head_lines(text: &str) -> usize {
     let mut lines = 0;
     // Within a fence: whether it has an example, not a drawing.

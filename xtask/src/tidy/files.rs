@@ -1,14 +1,10 @@
-//! Files tracked by git, or new and not ignored.
-
 use super::lex::Source;
 use std::path::Path;
 use std::process::Command;
 
 pub struct File {
-    /// From the root, with `/`.
     pub path: String,
     pub text: String,
-    /// Tokens and comments.
     pub rust: Option<Source>,
 }
 
@@ -19,12 +15,11 @@ impl File {
     }
 }
 
-/// By name or folder.
 pub fn is_test_path(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }
 
-/// Sorted by path.
+/// Tracked by git, or new and not ignored; sorted.
 pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let out = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

@@ -1,7 +1,5 @@
-//! How much is unsafe, where, and why there.
-//!
-//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`; clippy
-//! checks each site. `cargo xtask tidy --unsafe` prints the ledger.
+//! A product file with unsafe code says why in its head: `//! **Unsafe.** …`; clippy checks each
+//! site. `cargo xtask tidy --unsafe` prints the ledger.
 
 use super::files::File;
 use super::lex::Source;
@@ -43,7 +41,6 @@ fn sites(source: &Source) -> usize {
     sites.filter(|(i, _)| !is_type(*i)).count()
 }
 
-/// As one line.
 fn reason(source: &Source) -> String {
     let comments = source.lines.iter().map_while(|line| {
         let is_head = !line.has_code || line.comment.starts_with("//!");

@@ -1,6 +1,4 @@
-//! Links between documents lead somewhere, and each page of the book is in its contents.
-//!
-//! **What.** Relative links and their anchors. Checks need no network.
+//! Relative links and anchors lead somewhere, and each page of the book is in its contents.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -41,7 +39,6 @@ fn fault(files: &[File], path: &str, anchor: &str) -> Option<String> {
     (!is_there).then(|| format!("{path} has no heading `#{anchor}`"))
 }
 
-/// With lines.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (i, line) in prose(text) {

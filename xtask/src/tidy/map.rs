@@ -1,7 +1,5 @@
-//! The drawing of crates in ARCHITECTURE.md, from cargo.
-//!
-//! **What.** A row for each crate, users above. A column for each used crate: `●` in its users'
-//! rows, `▼` in its own. Arrows that longer ways imply are left out.
+//! The drawing of crates in ARCHITECTURE.md. A row for each crate, users above; a column for each
+//! used crate: `●` in its users' rows, `▼` in its own. Implied arrows are left out.
 
 use super::arrows;
 use serde_json::Value;
@@ -10,10 +8,8 @@ use std::path::Path;
 
 pub const MANIFESTS: [&str; 2] = ["Cargo.toml", "papers/Cargo.toml"];
 
-/// By short names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// In a code block.
 pub fn block(root: &Path) -> Result<String, String> {
     let mut graph = Graph::new();
     for manifest in MANIFESTS {

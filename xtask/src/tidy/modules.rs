@@ -1,9 +1,8 @@
 //! Arrows between the modules of a crate.
 //!
-//! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
-//! each other, without tests. Re-exported names count for the declaring file. No cycle has more
-//! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
-//! it, and each file has a layer.
+//! The graph of files and the paths by which they name each other, without tests. Re-exported names
+//! count for the declaring file. No cycle has more than [`MOST`] files; in [`ORDERS`] a layer names
+//! only those before it, and each file has a layer.
 
 use super::files::File;
 use super::lex::Source;
@@ -56,7 +55,6 @@ struct Measure {
     upward: Vec<(String, String)>,
 }
 
-/// Of large cycles, undeclared files, and arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -90,7 +88,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// By crate: files, arrows, the largest circle, arrows against its order.
 pub fn write(files: &[File]) -> String {
     let mut out = String::from("crate                 files  arrows  largest circle  upward\n");
     for unit in units(files) {
@@ -102,7 +99,6 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
-/// From the bottom up, each with those that it names.
 pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     let units = units(files);
     let Some(unit) = units.iter().find(|unit| unit.name == name) else {
@@ -121,7 +117,7 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     Ok(files.into_iter().map(line).collect())
 }
 
-/// By crate, outside of tests and models.
+/// Outside of tests and models.
 pub fn product(files: &[File]) -> Vec<(String, &File)> {
     let mut found = Vec::new();
     for Unit { name, modules } in units(files) {
@@ -150,7 +146,6 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     units
 }
 
-/// Outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
     let depths = depths(source);
@@ -237,7 +232,6 @@ impl Unit<'_> {
         self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
     }
 
-    /// Declared by no file.
     fn strays(&self) -> impl Iterator<Item = &str> {
         let is_declared = |m: &&Module<'_>| {
             let Some((name, above)) = m.path.split_last() else { return true };
@@ -282,7 +276,6 @@ impl Unit<'_> {
                 (module, rest) = (child, behind);
                 continue;
             }
-            // Imported.
             let elsewhere = |u: &&Use| u.name == *name && depth < 9;
             let door = self.modules[module].uses.iter().find(elsewhere);
             let through = door.and_then(|u| self.resolve(module, &[&u.path[..], behind].concat(), depth + 1));
@@ -347,7 +340,6 @@ impl Unit<'_> {
         self.modules.iter().any(|m| m.path.join("::") == name)
     }
 
-    /// Not the root.
     fn without_layer(&self) -> impl Iterator<Item = &str> {
         let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
         files.filter(|(i, _)| self.layer(*i) == usize::MAX).map(|(_, m)| m.file.path.as_str())

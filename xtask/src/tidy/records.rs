@@ -1,7 +1,4 @@
-//! The README's table of figures, from the record in `results/`.
-//!
-//! **What.** Craton's ratios in time and memory. `make bench` leaves [`RUNS`]; [`TABLE`] is in the
-//! tree.
+//! The README's table of figures. `make bench` leaves [`RUNS`]; [`TABLE`] is in the tree.
 
 use super::files::File;
 use super::generated::text;
@@ -12,7 +9,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 pub const TABLE: &str = "results/speed.md";
-/// Git ignores it.
 const RUNS: &str = "results/speed.json";
 
 /// Without builds that repeat a peer, and empty columns.
@@ -67,7 +63,7 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// By allocator, the two composite ones last.
+/// The two composite ones last.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();

@@ -9,7 +9,6 @@ const UNDONE: [&str; 5] = [
     concat!("XX", "X"),
 ];
 
-/// Only `make nightly` runs it.
 const NIGHTLY: &str = concat!("#[", "ignore = \"nightly: ");
 
 /// Absolute paths of one machine.
