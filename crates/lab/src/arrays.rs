@@ -30,7 +30,6 @@ impl<T> Array<T> {
 
 pub struct Arrays {
     pub rows: Array<AtomicU64>,
-    /// Of huge frames.
     pub children: Array<AtomicU32>,
     pub trees: Array<AtomicU16>,
     pub index: Array<AtomicU64>,

@@ -26,7 +26,6 @@ pub struct Document<R = Row> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     pub name: String,
-    /// None: the C library's.
     pub library: Option<String>,
     pub variables: BTreeMap<String, String>,
 }
@@ -46,21 +45,17 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
-    /// From 0.
     pub run: usize,
     pub wall_s: f64,
     pub cpu_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// Of the largest process.
     pub peak_rss_bytes: u64,
-    /// None for a run too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     pub minor_faults: u64,
     pub major_faults: u64,
-    /// Anonymous, at the peak.
     pub hugepage_bytes: u64,
-    /// Of that moment's anonymous memory, 0 to 1.
+    /// 0 to 1.
     pub hugepage_coverage: Option<f64>,
     pub status: String,
 }
@@ -107,7 +102,6 @@ impl<R: Serialize> Document<R> {
     }
 }
 
-/// Or `unknown`.
 pub fn commit() -> &'static str {
     env!("CRATON_COMMIT")
 }

@@ -1,8 +1,6 @@
-//! Numbers and tables for people.
-
 use std::ops::Range;
 
-/// `1.5 MiB`: the largest unit that leaves a whole digit.
+/// `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -42,7 +40,7 @@ pub fn count(count: u64) -> String {
     out
 }
 
-/// Pads; columns not in `left` are aligned right.
+/// Columns not in `left` are aligned right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
@@ -57,7 +55,6 @@ pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
 }
 
-/// A [`table`] in [`blocks`], an empty line between them.
 pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) -> String {
     let cells = columns(rows, left);
     let block = |range: Range<usize>| {
@@ -70,8 +67,7 @@ pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) 
     blocks(&cells, keys, &[], width).into_iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// Splits the columns behind the first `keys` to at most `width` characters with the keys. A
-/// `joined` column stays with the one before.
+/// Splits the columns behind the first `keys`; a `joined` one stays with the one before.
 pub fn blocks(rows: &[Vec<String>], keys: usize, joined: &[usize], width: usize) -> Vec<Range<usize>> {
     let widths: Vec<usize> = rows.first().into_iter().flatten().map(|cell| cell.chars().count() + 2).collect();
     let starts: Vec<usize> = (keys..widths.len()).filter(|column| !joined.contains(column)).collect();

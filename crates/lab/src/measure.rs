@@ -1,15 +1,11 @@
 //! The same command on several allocators, in turn: a disturbance of the machine affects all.
 //!
-//! **What.** An allocator is a preloaded library, nothing for the C library's. A program that links
-//! an allocator then runs on that, unless it preloads `libc.so.6` (`real/redis-list.sh`).
+//! **What.** An allocator is a preloaded library. A program that links an allocator runs on that,
+//! unless it preloads `libc.so.6` (`real/redis-list.sh`). Processes left in a run's group would
+//! disturb the next: they are killed.
 //!
-//! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
-//! standard error, whose end is kept. Processes left in the group would disturb the next run: they
-//! are killed.
-//!
-//! **Proof.** A library that cannot be preloaded would be measured as the C library. If no process
-//! of an allocator's first warm-up was bound to the library's malloc, or the largest has not mapped
-//! it ([`proof`]), the run is [`Status::NotServed`].
+//! **Proof.** A library that cannot be preloaded would be measured as the C library: unless the
+//! first warm-up proves its service ([`proof`]), the run is [`Status::NotServed`].
 
 mod launcher;
 pub mod once;
@@ -47,17 +43,16 @@ impl Allocator {
 }
 
 pub struct Plan<'a> {
-    /// Sought in `PATH`.
     pub command: Vec<OsString>,
     pub allocators: Vec<Allocator>,
     pub runs: usize,
     pub warmup: usize,
-    /// Whether to prove service; adds a run if there is no warm-up.
+    /// Adds a run if there is no warm-up.
     pub prove: bool,
     /// Empty: any.
     pub processors: Vec<usize>,
     pub timeout: Option<Duration>,
-    /// Another thread sets it: the current run is killed and omitted.
+    /// Set by another thread: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
 }
@@ -65,7 +60,7 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
-    /// From 0; none in the warm-up.
+    /// None in the warm-up.
     pub round: Option<usize>,
     /// With warm-up.
     pub done: usize,
@@ -79,7 +74,6 @@ pub enum Status {
     Exit(i32),
     Signal(i32),
     TimedOut,
-    /// Status 0, but on another allocator.
     NotServed,
     CannotStart(String),
 }
@@ -101,25 +95,21 @@ impl fmt::Display for Status {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// The round, from 0.
     pub index: usize,
-    /// From before the process starts.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// Of any one process, from the kernel or a sample.
+    /// Of any one process.
     pub peak_rss_bytes: u64,
-    /// The largest process's median in the run's second half; none for a run too short.
+    /// The largest process's median in the run's second half.
     pub steady_rss_bytes: Option<u64>,
-    /// Without input.
     pub minor_faults: u64,
     /// With input.
     pub major_faults: u64,
-    /// Anonymous, in the sample with the largest resident set; 0 without samples.
+    /// Anonymous, in the sample with the largest resident set.
     pub hugepage_bytes: u64,
-    /// Of that sample's anonymous memory, 0 to 1.
+    /// 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// About every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     pub status: Status,
     /// At most [`STDERR_BYTES`].
@@ -153,7 +143,7 @@ impl Run {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Counted runs, and failed warm-ups of excluded allocators, in order.
+    /// Counted runs, and failed warm-ups of excluded allocators.
     pub runs: Vec<Run>,
     pub service: BTreeMap<String, Service>,
 }
@@ -164,8 +154,7 @@ struct Turn<'a> {
     proven: bool,
 }
 
-/// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is
-/// round 0. When `stop` is set, returns the runs so far.
+/// An allocator whose warm-up cannot start, times out or is not served is excluded.
 pub fn measure(plan: &Plan<'_>) -> Measured {
     let mut measured = Measured::default();
     let warmup = plan.warmup.max(usize::from(plan.prove));

@@ -1,12 +1,9 @@
-//! The cost of one malloc and one free, in time and instructions: [`run`] runs `craton-micro` on
-//! each allocator in turn (A B C A B C …); callgrind counts some.
+//! The cost of one malloc and one free, in time and instructions: `craton-micro` on each allocator
+//! in turn; callgrind counts.
 //!
 //! **Units.** Nanoseconds and instructions for one operation of a pattern. With more threads than
 //! CPUs a thread's time contains others' turns. Times contain the loop's cost, since a difference
 //! may be negative; instructions do not.
-//!
-//! **Proof.** The program reports the file of its `malloc`: if not the expected one, the row is
-//! [`Status::NotServed`].
 //!
 //! **Failure.** A failed measurement ends no other. An allocator that cannot be preloaded, or not
 //! under valgrind, is tried once.
@@ -38,14 +35,12 @@ pub struct Config<'a> {
     /// A pattern runs on those that suit it.
     pub threads: Vec<usize>,
     pub patterns: Vec<Pattern>,
-    /// On one thread.
     pub counted_patterns: Vec<Pattern>,
     pub counted_sizes: Vec<usize>,
     pub quick: bool,
     pub program: PathBuf,
-    /// A name sought in `PATH`, or a path.
     pub valgrind: OsString,
-    /// Another thread sets it: the current process is killed and omitted.
+    /// Set by another thread: the current process is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
 }
@@ -125,11 +120,9 @@ pub struct MicroRow {
     pub threads: usize,
     /// With the loop: the median over rounds of the processes' medians; 0 if none succeeded.
     pub ns_median: f64,
-    /// Of all repetitions; 0 if none succeeded.
     pub ns_min: f64,
-    /// With empty functions, part of the two above; 0: not measured.
+    /// 0 if not measured.
     pub loop_ns: f64,
-    /// Without loop and calls.
     pub instructions: Option<f64>,
     pub loop_instructions: Option<f64>,
     pub status: Status,
@@ -141,7 +134,7 @@ impl MicroRow {
     }
 }
 
-/// When `stop` is set, returns the rows so far. Fails without a directory.
+/// When `stop` is set, returns the rows so far.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

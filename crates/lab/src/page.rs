@@ -12,16 +12,14 @@ const STYLE: &str = include_str!("page/style.css");
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// `sqlite3 on six allocators`.
     pub title: String,
     pub measured: String,
     pub command: String,
     pub commit: String,
-    /// Name and value.
     pub machine: Vec<(String, String)>,
-    /// Of the verdict: `craton`.
+    /// `craton`.
     pub subject: String,
-    /// Of ratios: `glibc`.
+    /// `glibc`.
     pub base: String,
     pub rounds: usize,
     pub warmup: usize,
@@ -33,23 +31,21 @@ pub struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Column {
     pub name: String,
-    /// Library version and path, or empty.
     pub note: String,
     /// Matched between allocators by name; the first is the main one.
     pub figures: Vec<Figure>,
-    /// A representative run: seconds, bytes.
+    /// In seconds, bytes.
     pub rss: Vec<(f64, f64)>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// As in "less wall time".
     pub name: String,
     pub unit: Unit,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// To the base's figure; none for the base.
+    /// None for the base.
     pub ratio: Option<Estimate>,
     pub runs: Vec<f64>,
     /// To the base's run of the same round: ticks in the chart.
@@ -59,9 +55,8 @@ pub struct Figure {
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
     pub allocator: String,
-    /// From 1; 0 for a warm-up.
+    /// 0 for a warm-up.
     pub round: usize,
-    /// `signal 11` or `timed out`.
     pub status: String,
     pub stderr: String,
 }
@@ -235,7 +230,6 @@ fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// HTML has no place for control characters.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

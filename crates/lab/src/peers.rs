@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 /// The directory of `make peers`' libraries.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
-/// Cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +29,11 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// Base peers, then variants.
 pub fn known() -> &'static [Known] {
     &KNOWN
 }
 
-/// Where libraries may be for a `program` at this path: CRATON_PEERS, `peers` beside the program,
-/// the installation's.
+/// For a `program` at this path: CRATON_PEERS, `peers` beside it, the installation's.
 pub fn directories(program: &Path) -> Vec<PathBuf> {
     directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
@@ -48,10 +45,8 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// In the list's order; variants of Craton use the library `craton`.
-///
-/// The list has, with commas, `all` (the default: every base peer found), `none`, names of
-/// [`known()`], or `NAME=LIBRARY`.
+/// Commas separate `all` (the default: every base peer found), `none`, names of [`known()`], or
+/// `NAME=LIBRARY`.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)

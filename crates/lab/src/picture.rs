@@ -1,5 +1,4 @@
-//! Charts as SVG, from plain data. A file is self-contained, and the same for the same data; values
-//! that are not finite are omitted.
+//! Charts as SVG, the same for the same data. Values that are not finite are omitted.
 
 mod axis;
 mod bars;
@@ -49,7 +48,6 @@ impl Estimate {
         [self.value, low, high].into_iter()
     }
 
-    /// `0.88 (0.85–0.92)`.
     fn write(&self, axis: &Axis) -> String {
         let value = axis.unit.write(self.value);
         match self.span(axis) {

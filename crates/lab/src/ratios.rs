@@ -1,10 +1,6 @@
-//! A document's flat map of ratios, below 1 where Craton needs less.
-//!
-//! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the
-//! workloads: `time_vs_glibc`. `best_peer` has the best mean, glibc included; `virtual_best` is the
-//! best of each workload.
-//!
-//! **Failure.** A workload on which an allocator failed is not in its ratios.
+//! A document's flat map of ratios, below 1 where Craton needs less: geometric means over the
+//! workloads that both finished. `best_peer` has the best mean, glibc included; `virtual_best` is
+//! the best of each workload.
 
 use crate::measure::{Run, Status};
 use crate::picture::is_craton;
@@ -14,7 +10,6 @@ use std::collections::BTreeMap;
 pub const OURS: &str = "craton";
 pub const BASE: &str = "glibc";
 
-/// And their names before `_vs_`.
 pub const RATIOS: [(&str, Figure); 5] = [
     ("time", Figure::Wall),
     ("cpu", Figure::Cpu),
@@ -35,7 +30,6 @@ impl Ratios {
             for base in &others {
                 ratios.extend(against(base).map(|ratio| (format!("{name}_vs_{base}"), ratio)));
             }
-            // A variant of ours is no other allocator.
             let peers: Vec<&str> = others.iter().copied().filter(|name| !is_craton(name)).collect();
             let best = best_peer(workloads, &peers, figure);
             ratios.extend(best.and_then(|best| Some((format!("{name}_vs_best_peer"), against(best)?))));
@@ -69,7 +63,6 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// By the mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),
@@ -79,7 +72,6 @@ pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -
     means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// The best of `others` again as the virtual best.
 fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
     let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
     let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));

@@ -7,7 +7,6 @@ pub struct Rng(u64);
 /// 2^64 by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Each bit of the result depends on each bit of `x`.
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -34,14 +33,13 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// The smaller of two, squared.
     pub fn skewed(&mut self, bound: u32) -> u32 {
         let least = u64::from(self.below(bound).min(self.below(bound)));
         (least * least / u64::from(bound)) as u32
     }
 
     /// 16 B to 64 KiB, log-normal around 1 KiB: the ones in twelve random bits are the power of
-    /// two, other bits choose a size below it.
+    /// two.
     pub fn size(&mut self) -> usize {
         let bits = self.next();
         let top = 16usize << (bits & 0xfff).count_ones();

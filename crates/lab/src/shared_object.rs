@@ -1,5 +1,5 @@
 //! Whether a file is a shared object for this machine: with others the dynamic linker prints
-//! little, and continues without them. Dependencies are not checked.
+//! little, and continues without them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,6 @@ const DYNAMIC: u16 = 3;
 struct Head {
     /// 1 for 32 bits, 2 for 64.
     class: u8,
-    /// The least significant byte comes first if 1.
     order: u8,
     kind: u16,
     machine: u16,

@@ -10,24 +10,23 @@ use crate::rng::Rng;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Figure {
-    /// In seconds, as the next three.
+    /// Seconds, as the next three.
     Wall,
     Cpu,
     User,
     Sys,
-    /// In bytes, as the next.
+    /// Bytes, as the next.
     PeakRss,
     SteadyRss,
     MinorFaults,
     MajorFaults,
-    /// Anonymous, at the peak, in bytes.
+    /// Bytes.
     Hugepages,
     /// Of hugepages in anonymous memory, 0 to 1.
     Coverage,
 }
 
 impl Figure {
-    /// In the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
@@ -41,7 +40,6 @@ impl Figure {
         Self::Coverage,
     ];
 
-    /// None if the run was too short.
     pub fn of(self, run: &Run) -> Option<f64> {
         match self {
             Self::Wall => Some(run.wall_s),
@@ -60,14 +58,12 @@ impl Figure {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Of an even number, the mean of the middle two.
     pub median: f64,
     pub min: f64,
     pub max: f64,
 }
 
 impl Spread {
-    /// None without values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -96,7 +92,6 @@ impl Summary {
     }
 }
 
-/// None if no run succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     let ok = successful(runs, allocator).count();
     (ok > 0).then(|| Summary {
@@ -107,7 +102,6 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     })
 }
 
-/// With 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -133,15 +127,13 @@ const DRAWS: usize = 2000;
 /// 100 cases, those of three in 75.
 const LEAST_ROUNDS: (usize, usize) = (3, 5);
 
-/// Of rounds in which both succeeded.
 type Pairs = Vec<(f64, f64)>;
 
-/// Over rounds in which both succeeded; none without such rounds, or if the base's median is 0.
+/// Over rounds in which both succeeded.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     geomean(&[runs], allocator, base, figure)
 }
 
-/// Of [`ratio`]s; workloads without one are omitted.
 pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
     let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();
@@ -160,8 +152,8 @@ pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure
     Some(Ratio { of_medians, interval })
 }
 
-/// To `bases`, which do the same, within each round: the mean of the middle half of rounds, over
-/// all workloads. It hides slowness that lasts longer than a round.
+/// To `bases`, which do the same, within each round: the mean of the middle half of rounds. It
+/// hides slowness that lasts longer than a round.
 pub fn within_rounds(workloads: &[&[Run]], allocator: &str, bases: [&str; 2], figure: Figure) -> Option<Ratio> {
     let log = |runs, name, index| {
         let run = successful(runs, name).find(|run| run.index == index)?;

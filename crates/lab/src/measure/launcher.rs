@@ -1,18 +1,12 @@
 //! The small process between this one and the command.
 //!
-//! **What.** A process's peak includes what it had before `exec`: a copy of its parent's memory
-//! after `fork`, the parent's peak after `vfork` or `posix_spawn`. So this program starts itself
-//! again as [`NAME`], which stays small: a function before `main` checks the name, starts the
-//! command, waits, and reports on a pipe.
+//! **What.** A process's peak includes what it had before `exec`: a copy of its parent's memory, or
+//! the parent's peak. So this program starts itself again as [`NAME`], which stays small: a
+//! function before `main` starts the command, waits, and reports on a pipe.
 //!
 //! **State.** Arguments: [`NAME`], the CPUs' numbers with commas (empty: any), a number, that many
-//! `KEY=VALUE` for the command alone, then the command. Standard output is the pipe for
-//! [`Report`]s; the command's is /dev/null. SIGTERM kills the command's process group.
-//!
-//! **Failure.** No report: the launcher failed. If the parent ends, launcher and command are
-//! killed.
-//!
-//! **Not here.** Descendants that leave the group are waited for only while the command runs.
+//! `KEY=VALUE`, then the command. Standard output is the pipe for [`Report`]s. SIGTERM kills the
+//! command's process group, the end of the parent all.
 //!
 //! **Unsafe.** Forks, executes and waits by the C library; std cannot before `main`.
 
@@ -23,11 +17,10 @@ use std::ptr::null_mut;
 
 pub const NAME: &str = "craton-lab-launcher";
 
-/// One write of [`Report::BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     Started,
-    /// For `errno`'s reason.
+    /// The `errno`.
     CannotExecute(i32),
     Ended(Ended),
 }
@@ -35,9 +28,8 @@ pub enum Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     pub wait_status: i32,
-    /// From before the command's process was made.
     pub wall_ns: u64,
-    /// Of the command and of descendants that ended before it.
+    /// With descendants that ended before it.
     pub user_us: u64,
     pub sys_us: u64,
     pub peak_rss_kib: u64,
@@ -99,7 +91,6 @@ impl Report {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = before_main;
 
-/// Keeps the function before `main` linked.
 pub fn keep() {
     std::hint::black_box(&BEFORE_MAIN);
 }
@@ -120,7 +111,6 @@ extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _enviro
     }
 }
 
-/// `0,2`; empty: any.
 fn stay_on(list: &[u8]) {
     let number = |text: &[u8]| text.iter().fold(0usize, |n, digit| n * 10 + usize::from(digit - b'0'));
     let processors = || list.split(|byte| *byte == b',').filter(|text| !text.is_empty()).map(number);
@@ -142,7 +132,7 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
     // SAFETY: live arguments; the signal set is initialized before use.
     let (set, old, pipe) = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // Orphans of the command become our children, reaped and sampled.
+        // Orphans of the command become our children.
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
@@ -193,7 +183,6 @@ unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: 
     }
 }
 
-/// Also reaps the command's orphans meanwhile.
 fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     let mut ended = Ended::default();
     loop {
@@ -221,7 +210,6 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
 
 /// Processes that left the group are our children, or become so by the death of one.
 fn kill_rest() {
-    // A program may start others faster than they are killed.
     for _ in 0..1000 {
         // SAFETY: reaps any ended child, waits for none.
         if unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } < 0 {
@@ -235,7 +223,7 @@ fn kill_rest() {
     }
 }
 
-/// Its leader is unreaped, so the number means no other group.
+/// The leader is unreaped: no other group has the number.
 fn kill_group(leader: pid_t) {
     // SAFETY: touches no memory.
     unsafe { libc::kill(-leader, libc::SIGKILL) };

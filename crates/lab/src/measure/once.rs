@@ -1,6 +1,4 @@
-//! One run of the command on one allocator.
-//!
-//! **Cost.** Samples take at most 1/50 of a CPU.
+//! One run of the command on one allocator. Samples take at most 1/50 of a CPU.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
 
@@ -16,10 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Short runs begin with [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
-/// A multiple of a sample's time.
 const SAMPLE_REST: u32 = 50;
 
 pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
@@ -89,7 +85,6 @@ impl Prepared {
         Ok(Self { variables, preload })
     }
 
-    /// The dynamic linker continues without the library.
     fn refused(&self, stderr: &str) -> bool {
         self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
@@ -97,7 +92,6 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// Also returns the library's path.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {
@@ -107,7 +101,7 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     }
     let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
     let preload = allocator.preload.as_deref().map(library).transpose()?;
-    // The launcher runs without the library, so other entries of LD_PRELOAD are passed on too.
+    // The launcher has no library: other entries of LD_PRELOAD are passed on too.
     let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
     if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
         if !list.is_empty() {
@@ -126,7 +120,6 @@ pub fn was_refused(library: &Path, stderr: &str) -> bool {
     stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
 }
 
-/// Absolute, or a bare name that the dynamic linker looks up.
 pub fn library(path: &Path) -> Result<PathBuf, String> {
     let text = path.as_os_str().as_bytes();
     let absolute = if text.contains(&b'/') {
@@ -183,7 +176,7 @@ impl Watched {
         command.args(&plan.command).env_remove("LD_PRELOAD").process_group(0);
         command.stdin(Stdio::null()).stdout(report_to).stderr(errors_to);
         let child = command.spawn().map_err(failed)?;
-        // Closes our writing ends, so the pipes end with the launcher.
+        // Closes our writing ends: the pipes end with the launcher.
         drop(command);
         Ok(Self {
             child,

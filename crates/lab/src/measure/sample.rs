@@ -1,6 +1,4 @@
-//! Samples of the memory of a command's largest process.
-//!
-//! **Cost.** The kernel walks page tables; the caller spaces samples by their duration.
+//! Samples of a command's largest process. The kernel walks page tables for each.
 
 use super::proof::Watch;
 use crate::machine;
@@ -12,7 +10,6 @@ pub struct Sample {
     pub at_s: f64,
     pub rss_bytes: u64,
     pub anonymous_bytes: u64,
-    /// Transparent.
     pub hugepage_bytes: u64,
 }
 
@@ -58,7 +55,6 @@ pub fn peak(samples: &[Sample]) -> Option<Sample> {
     samples.iter().copied().max_by_key(|sample| sample.rss_bytes)
 }
 
-/// The median over the second half; none without samples there.
 pub fn steady_rss_bytes(samples: &[Sample], wall_s: f64) -> Option<u64> {
     let mut late: Vec<u64> = samples.iter().filter(|s| s.at_s >= wall_s / 2.0).map(|s| s.rss_bytes).collect();
     late.sort_unstable();

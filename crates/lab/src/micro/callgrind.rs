@@ -1,11 +1,7 @@
 //! Instructions of one operation: the difference between runs of fewer and of more operations, by
-//! callgrind. Both run at once, since load changes no instructions.
+//! callgrind. Load changes no instructions, so both run at once.
 //!
-//! **From.** The manual of valgrind 3.19. Callgrind replaces no `malloc`; the program's answer
-//! shows that.
-//!
-//! **Failure.** [`Counted::NoValgrind`]; an error for an allocator that fails only under valgrind,
-//! such as one that reserves too much address space.
+//! An allocator may fail only under valgrind, if it reserves too much address space.
 
 use super::measurement::Measurement;
 use super::process::{Ended, Output, Process};
@@ -28,7 +24,6 @@ pub enum Counted {
 
 pub struct Subject<'a> {
     pub valgrind: &'a OsStr,
-    /// `craton-micro` and its arguments, without `--count`.
     pub command: Vec<OsString>,
     pub variables: &'a [(OsString, OsString)],
     pub directory: &'a Path,
@@ -36,7 +31,6 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// The smaller count first.
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();

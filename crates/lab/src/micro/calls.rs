@@ -1,7 +1,5 @@
-//! The functions that the loops call: the C library's, or empty ones.
-//!
-//! **Cost.** [`System`]'s calls go through the global offset table, as with `-fno-plt`; by default
-//! C has one more jump. The empty `malloc` is two instructions, `free` one.
+//! The functions that the loops call: the C library's, or empty ones. [`System`]'s calls go through
+//! the global offset table, as with `-fno-plt`; by default C has one more jump.
 //!
 //! **Unsafe.** Calls the C library's allocator, and defines functions by assembly.
 
@@ -64,7 +62,6 @@ unsafe impl Calls for System {
     }
 }
 
-/// As the dynamic linker names it; empty if unknown.
 pub fn malloc_from() -> String {
     // SAFETY: zeros are a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };

@@ -1,8 +1,8 @@
-//! The loops: each pattern, over any functions. The clock is read outside of the loops, and objects
-//! outlive a turn, so that later turns find a warm heap.
+//! The loops: each pattern, over any functions. Objects outlive a turn, so that later turns find a
+//! warm heap.
 //!
-//! **Threads.** Workers share only the batches of [`Pattern::Remote`]. A step: allocate a batch,
-//! free the previous thread's batch of the last step, wait for all. The time excludes waits.
+//! **Threads.** Workers share only the batches of [`Pattern::Remote`]: each allocates a batch,
+//! frees the previous thread's last one, and waits for all. The time excludes waits.
 //!
 //! **Unsafe.** Writes to the returned objects, and frees them.
 
@@ -22,9 +22,8 @@ pub struct Turn {
 
 pub struct Shared {
     barrier: Barrier,
-    /// By thread: the batches of its last two steps, as addresses.
+    /// By thread: the batches of its last two steps.
     batches: Vec<[Mutex<Vec<usize>>; 2]>,
-    /// The first repetition that does not take place.
     end: AtomicUsize,
 }
 
@@ -38,13 +37,12 @@ impl Shared {
         self.barrier.wait();
     }
 
-    /// One thread calls it before it waits for the others.
+    /// By one thread, before it waits for the others.
     pub fn end_before(&self, repetition: usize) {
         self.end.store(repetition, Relaxed);
     }
 
-    /// Each thread asks after the wait. A slow thread may read a later call's value, with the same
-    /// result.
+    /// After the wait. A slow thread may read a later call's value, with the same result.
     pub fn is_over(&self, repetition: usize) -> bool {
         repetition >= self.end.load(Relaxed)
     }
@@ -81,7 +79,6 @@ fn touch(address: *mut u8, size: usize) -> *mut u8 {
 }
 
 impl<'a, C: Calls> Worker<'a, C> {
-    /// `size` is 8 bytes or more.
     pub fn new(pattern: Pattern, size: usize, shared: &'a Shared, index: usize) -> Self {
         let slots = match pattern {
             Pattern::BatchLifo(objects) | Pattern::BatchFifo(objects) => vec![std::ptr::null_mut(); objects],
@@ -190,7 +187,6 @@ impl<'a, C: Calls> Worker<'a, C> {
                 // SAFETY: inside the object.
                 unsafe { address.add(offset).write_volatile(1) };
             }
-            // The clock is read at powers of two.
             if done.is_power_of_two() {
                 self.steps.push((done, start.elapsed().as_nanos() as f64));
             }

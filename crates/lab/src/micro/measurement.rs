@@ -1,10 +1,8 @@
 //! One measurement in one process, and its line of JSON.
 //!
 //! **Units.** Nanoseconds for one operation on one thread: the mean over threads, then minimum and
-//! median over repetitions.
-//!
-//! **Cost.** A first repetition warms the heap and does not count, but in [`Pattern::Cold`]. After
-//! [`ENOUGH`] at most [`FEWEST`] count.
+//! median over repetitions. A first repetition warms the heap and does not count, but in
+//! [`Pattern::Cold`].
 //!
 //! **Threads.** Before the common wait the first worker stores the last repetition's number, which
 //! all read afterwards.
@@ -21,10 +19,10 @@ const FEWEST: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
-    /// Only the allocator's functions, to count instructions from outside.
+    /// To count instructions from outside.
     None,
     Also,
-    /// Only empty functions, to count instructions from outside.
+    /// Likewise.
     Only,
 }
 
@@ -33,9 +31,8 @@ pub struct Request {
     pub pattern: Pattern,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Operations of each thread in one repetition.
     pub count: usize,
-    /// At least 1; a slow allocator may do fewer.
+    /// A slow allocator may do fewer.
     pub repetitions: usize,
     pub with_loop: Loop,
 }
@@ -45,12 +42,9 @@ pub struct Measurement {
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Of all threads, with warm-up.
     pub operations: usize,
-    /// With the loop.
     pub ns_median: f64,
     pub ns_min: f64,
-    /// The median with empty functions on one thread.
     pub loop_ns: Option<f64>,
     pub steps: Vec<(usize, f64)>,
     pub malloc_from: String,
@@ -67,7 +61,6 @@ impl Measurement {
     }
 }
 
-/// Nanoseconds by repetition, operations in total.
 struct Timed {
     ns: Vec<f64>,
     operations: usize,
@@ -98,7 +91,6 @@ pub fn measure(request: &Request) -> Measurement {
 }
 
 fn time<C: Calls>(request: &Request) -> Timed {
-    // Before any thread: they allocate, too.
     let shared = Shared::new(request.threads);
     if request.threads == 1 {
         // A second thread would lead the C library to longer paths.

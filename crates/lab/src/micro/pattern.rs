@@ -1,6 +1,5 @@
 //! The operations that a measurement repeats.
 
-/// The size of the empty functions' memory.
 pub const MOST_BYTES: usize = 4 << 20;
 /// Of the 10,000 objects of a batch, and of the cold ones.
 pub const LIVE_BYTES: usize = 64 << 20;
@@ -14,7 +13,6 @@ pub enum Pattern {
     TouchedPair,
     /// Allocated, then freed, the last first.
     BatchLifo(usize),
-    /// The first first.
     BatchFifo(usize),
     /// Frees one of 64 objects at random, and allocates one of 0.5 to 1.5 times the size.
     LiveRandom,
@@ -23,9 +21,7 @@ pub enum Pattern {
     /// One thread allocates, the next frees.
     Remote,
     Calloc,
-    /// From 16 bytes by doubling: one operation.
     ReallocGrow,
-    /// Of 64 objects in turn; a call is an operation.
     UsableSize,
 }
 

@@ -1,7 +1,4 @@
-//! Ratios and tables of the rows.
-//!
-//! [`ratios`] compares Craton with each other allocator in `pair` on one thread: the geometric mean
-//! over the sizes that both have; below 1, Craton needs less.
+//! Ratios and tables of the rows. Below 1, Craton needs less.
 
 use super::MicroRow;
 use std::collections::BTreeMap;
@@ -13,8 +10,8 @@ type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 const FIGURES: [Figure; 2] =
     [("ns", |row| row.is_timed().then_some(row.ns_median)), ("instructions", |row| row.instructions)];
 
-/// `pair_ns_vs_NAME` and `pair_instructions_vs_NAME`; `pair_instructions_vs_best_peer` is the
-/// largest, without the C library's.
+/// Geometric means over the sizes that both have, of `pair` on one thread;
+/// `pair_instructions_vs_best_peer` is the largest, without the C library's.
 pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     let mut ratios = BTreeMap::new();
     for other in allocators(rows).into_iter().filter(|name| *name != own) {

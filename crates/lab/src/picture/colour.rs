@@ -1,9 +1,8 @@
-//! Colours: one for each allocator by its name, and a scale around 1 for ratios.
+//! Colours: one for each allocator, and a scale around 1 for ratios.
 //!
 //! **From.** M. Okabe, K. Ito: Color Universal Design, 2008: eight colours that people with common
 //! colour blindness can tell apart. No dozen have that property, so marks also differ in shape and
-//! lines in dashes. Craton has the one saturated red, its variants tints. Ratios go from blue
-//! (less) to orange and brown (more), distinct without red and green.
+//! lines in dashes.
 
 /// Light in a dark page too.
 pub const GROUND: &str = "#ffffff";
@@ -14,7 +13,7 @@ pub const RULE: &str = "#8a929c";
 
 const CRATON: &str = "#d1260f";
 
-/// Tints of its red, from dark to light.
+/// From dark to light.
 const VARIANTS: [(&str, &str); 21] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
@@ -81,7 +80,7 @@ pub fn of(name: &str) -> &'static str {
     }
 }
 
-/// For shape and dash: the place in the list, else the hash.
+/// For shape and dash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -93,7 +92,7 @@ pub fn rank(name: &str) -> usize {
     }
 }
 
-/// FNV-1a: the same on every machine.
+/// The same on every machine.
 fn hash(name: &str) -> usize {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     hash as usize
@@ -109,7 +108,7 @@ const SCALE: [[f64; 3]; 7] = [
     [140.0, 63.0, 4.0],
 ];
 
-/// Background and text; `limit` (> 1) and its inverse get the darkest.
+/// `limit` (> 1) and its inverse get the darkest.
 pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let share = (ratio.ln() / limit.max(1.01).ln()).clamp(-1.0, 1.0);
     let place = (share + 1.0) / 2.0 * (SCALE.len() - 1) as f64;

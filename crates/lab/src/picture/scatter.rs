@@ -1,4 +1,4 @@
-//! One figure against another: a named mark for each allocator. The lower left is better in both.
+//! One figure against another: a named mark for each allocator.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -12,7 +12,6 @@ pub struct Scatter {
     pub x: Axis,
     pub y: Axis,
     pub spots: Vec<Spot>,
-    /// In the lower left corner: `less of both`; omitted without room.
     pub corner: String,
     pub width_px: f64,
 }
@@ -97,7 +96,7 @@ impl Scatter {
     }
 }
 
-/// For a name of `width` pixels, and whether it needs a line to the spot. None if all is taken.
+/// Of `width` pixels, and whether it needs a line to the spot.
 fn free_place((x, y): (f64, f64), width: f64, edge: Area, taken: &[Area]) -> Option<(Area, bool)> {
     const HIGH: f64 = 15.0;
     for ring in 0..12 {

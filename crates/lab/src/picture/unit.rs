@@ -7,12 +7,10 @@ pub enum Unit {
     Part,
     Seconds,
     Bytes,
-    /// Page faults, threads, calls.
     Count,
 }
 
 impl Unit {
-    /// Largest first.
     fn steps(self) -> &'static [(f64, &'static str)] {
         const KIB: f64 = 1024.0;
         match self {
@@ -30,7 +28,6 @@ impl Unit {
         }
     }
 
-    /// The largest in which `value` is at least 1.
     pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps = self.steps();
         // 0.3 / 0.1 is not quite 3.
@@ -45,7 +42,7 @@ impl Unit {
         }
     }
 
-    /// Three digits: `12.3 MiB`, `0.88`, `1.50 s`.
+    /// `12.3 MiB`, `0.88`, `1.50 s`.
     pub fn write(self, value: f64) -> String {
         if !value.is_finite() {
             return "–".to_owned();
@@ -79,7 +76,7 @@ pub fn three_digits(value: f64) -> String {
 }
 
 fn shortest(value: f64) -> String {
-    // Twelve digits drop a division's rest: 2.0000000000000004 is 2.
+    // Drops a division's rest: 2.0000000000000004 is 2.
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
     format!("{}", rounded + 0.0)
 }

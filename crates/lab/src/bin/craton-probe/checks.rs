@@ -6,7 +6,6 @@ use crate::family::Family;
 use std::ffi::c_void;
 use std::sync::mpsc;
 
-/// Near limits: a class, a page, a run of pages, a mapping.
 const SIZES: [usize; 16] =
     [0, 1, 7, 8, 16, 17, 100, 1024, 1025, 4096, 8192, 32 << 10, 65_537, 256 << 10, 1 << 20, 3 << 20];
 const PAGE_BYTES: usize = 4096;

@@ -1,5 +1,3 @@
-//! The malloc family: names, functions, and the modules that define them.
-//!
 //! **Unsafe.** Resolves functions by name, with C's types.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -7,7 +5,6 @@ use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// An allocator that serves one has to serve all.
 pub const NAMES: [&str; 10] = [
     "malloc",
     "free",
@@ -21,9 +18,7 @@ pub const NAMES: [&str; 10] = [
     "malloc_usable_size",
 ];
 
-/// `malloc`, `valloc`, `pvalloc`.
 pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
-/// `calloc`, `memalign`, `aligned_alloc`.
 pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 
 /// Called through addresses, so that the compiler removes no pair of calls.

@@ -23,7 +23,6 @@ Example: LD_PRELOAD=target/release/peers/mimalloc3.so craton-probe
 
 fn probe(expected: Option<&Path>) -> Result<PathBuf, String> {
     let server = family::server(family::object_of_name)?;
-    // The linker may have a path through links.
     if let Some(expected) = expected
         && expected.canonicalize().ok() != server.canonicalize().ok()
     {
