@@ -1,7 +1,7 @@
-//! The guest's offers to its host: wholly free huge frames, without a balloon or messages. A byte
-//! in shared memory for each huge frame.
+//! The guest's offers to its host without a balloon or messages: a byte in shared memory for each
+//! huge frame.
 //!
-//! **From.** HyperAlloc (EuroSys 2025) keeps such states beside LLFree's; the protocol is ours.
+//! **From.** HyperAlloc (EuroSys 2025) keeps such states; the protocol is ours.
 //! **State.**
 //! ```text
 //!           offer           begin_taking        end_taking
@@ -11,7 +11,7 @@
 //! ```
 //! **Invariants.** *HB1* The guest touches a frame only in its own state. *HB2* The host drops a
 //! frame's memory only while it is `taking`.
-//! **Threads.** One host; any CPU of the guest. `take_back` waits while the host is `taking`.
+//! **Threads.** One host; any CPU of the guest.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -64,7 +64,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// By the host. `false`: the frame is not offered.
+    /// By the host. `false`: not offered.
     pub fn begin_taking(&self, frame: usize) -> bool {
         // ORDERING: acquire pairs with `offer`.
         self.states[frame].compare_exchange(OFFERED, TAKING, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -76,7 +76,6 @@ impl<'a> Board<'a> {
         self.states[frame].store(TAKEN, Ordering::Release);
     }
 
-    /// Whose memory the host has.
     pub fn taken(&self) -> usize {
         self.states.iter().filter(|state| state.load(Ordering::Relaxed) == TAKEN).count()
     }

@@ -1,12 +1,9 @@
-//! The machine's memory map, cleaned: sorted ranges of whole usable frames that do not overlap.
-//!
-//! **From.** PVH's ranges, in any order, with holes and overlaps. Bytes that any range has as
-//! unusable are so.
+//! The machine's memory map (PVH), cleaned: sorted ranges of whole usable frames that do not
+//! overlap. Bytes that any range has as unusable are so.
 
 use core::fmt;
 
 pub const FRAME: u64 = 4096;
-/// Of one kind: firmware gives about a dozen.
 pub const MOST: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +32,6 @@ impl Range {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     TooMany,
-    /// `begin + bytes` is above 2^64.
     Wraps(u64),
 }
 
@@ -48,7 +44,6 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Sorted, apart from each other, whole frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Map {
     ranges: [Range; MOST],
@@ -58,7 +53,7 @@ pub struct Map {
 impl Map {
     const EMPTY: Self = Self { ranges: [Range { begin: 0, end: 0 }; MOST], len: 0 };
 
-    /// Usable frames of `given` that no `taken` range touches.
+    /// Without frames that `taken` ranges touch.
     pub fn new(given: impl Iterator<Item = Given>, taken: &[Range]) -> Result<Self, Wrong> {
         let (mut usable, mut reserved) = (Self::EMPTY, Self::EMPTY);
         for Given { begin, bytes, is_usable } in given {

@@ -1,8 +1,7 @@
 //! Which frames the zone manages, and where its metadata lies.
 //!
 //! **State.** Frame 0 is the first usable byte rounded down to a GiB, so that pages of a GiB are
-//! aligned; holes and the metadata's frames are never free. The metadata, each array at a cache
-//! line:
+//! aligned. The metadata, each array at a cache line:
 //! ```text
 //! | rows | children | trees | index | locals |
 //! ```
@@ -18,7 +17,7 @@ pub const LEAST_FRAMES: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Physical address of frame 0.
+    /// Physical, of frame 0.
     pub base: u64,
     /// Holes too.
     pub frames: usize,
@@ -33,7 +32,6 @@ pub enum Refused {
     TooLittle {
         frames: usize,
     },
-    /// No range holds the metadata.
     NoRoom {
         bytes: u64,
     },

@@ -19,17 +19,16 @@ impl PersistentHeap {
         Ok(reserved)
     }
 
-    /// Makes an array and stores its pointer in the slot; a crash leaves both or neither.
+    /// A crash leaves both object and pointer, or neither.
     pub fn alloc_array_to<T: Persist>(&self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
         self.reserve_array(values)?.publish(slot)
     }
 
-    /// Replaces the slot's array, which is freed in the same step.
+    /// Frees the slot's array in the same step.
     pub fn replace_array<T: Persist>(&self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
         self.reserve_array(values)?.replace(slot)
     }
 
-    /// The number of values.
     pub fn len_of<T: Persist>(&self, array: PPtr<[T]>) -> Result<u64, Error> {
         let len = self.raw().load(array.offset())?;
         // A damaged length must not lead beyond the heap.
@@ -40,7 +39,6 @@ impl PersistentHeap {
         }
     }
 
-    /// The place of a value.
     pub fn element<T: Persist>(&self, array: PPtr<[T]>, index: u64) -> Result<PPtr<T>, Error> {
         let len = self.len_of(array)?;
         match index < len {

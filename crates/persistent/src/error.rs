@@ -7,9 +7,7 @@ use craton_pheap::Error as HeapError;
 #[non_exhaustive]
 pub enum Error {
     File(FileError),
-    /// The heap refuses, or is damaged.
     Heap(HeapError),
-    /// The path has a zero byte.
     Path,
     /// The `errno` of a refused rename or sync.
     System(i32),
@@ -18,7 +16,6 @@ pub enum Error {
     HasJournal,
     /// The heap survives the end of the process, and has no sync points.
     NoSyncPoints,
-    /// The root was made for another type.
     RootType { found: u64, expected: u64 },
     Null,
     Index { index: u64, len: u64 },

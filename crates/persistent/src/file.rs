@@ -1,7 +1,7 @@
-//! The file of a heap, made or opened as the options ask.
+//! The file of a heap.
 //!
-//! **Failure.** A new heap is made beside its name and linked to it when it is whole and durable: a
-//! crash leaves no half-made heap, and an existing file stays.
+//! **Failure.** A new heap is made beside its name and linked to it when it is durable: a crash
+//! leaves no half-made heap, and an existing file stays.
 
 use crate::error::Error;
 use crate::media::AnyHeap;
@@ -18,7 +18,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Of a new file before the heap grows it.
 const FIRST: u64 = 1 << 20;
 
 pub struct Opened {

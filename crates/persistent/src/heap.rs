@@ -1,5 +1,3 @@
-//! The heap with types.
-
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::options::HeapOptions;
@@ -65,18 +63,18 @@ pub(crate) fn bytes_of<T: Persist>() -> u64 {
 }
 
 impl HeapOptions {
-    /// Makes a heap in a new file, or on a device without a heap.
+    /// In a new file, or on a device without a heap.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<PersistentHeap, Error> {
         Ok(PersistentHeap::new(RawHeap::create(path.as_ref(), self)?.0))
     }
 
-    /// Opens a heap, and repairs it if it was not closed.
+    /// Repairs a heap that was not closed.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
     }
 
-    /// Opens the heap if the path exists, else makes it and reports it as clean.
+    /// Reports a new heap as clean.
     pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open_or_create(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
@@ -96,8 +94,8 @@ impl PersistentHeap {
         HeapOptions::new().open(path)
     }
 
-    /// Makes all changes durable as far as the file promises; the next opening repairs nothing. If
-    /// a full disk refuses, the last sync point stands.
+    /// Makes all changes durable as far as the file promises. If a full disk refuses, the last sync
+    /// point stands.
     pub fn close(self) -> Result<(), Error> {
         self.raw.close()
     }
@@ -107,7 +105,7 @@ impl PersistentHeap {
         &self.raw
     }
 
-    /// The root's slot; the root was made for the same type.
+    /// The root was made for the same type.
     pub fn root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         let root = self.raw.root(name.as_bytes())?;
         match root.tag == T::TAG {
@@ -116,12 +114,11 @@ impl PersistentHeap {
         }
     }
 
-    /// Adds a root with an empty slot, durably.
+    /// Durable, with an empty slot.
     pub fn add_root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         Ok(PPtr::at_offset(self.raw.add_root(name.as_bytes(), T::TAG)?.0))
     }
 
-    /// Finds the root, or adds it.
     pub fn root_or_add<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         match self.root(name) {
             Err(Error::Heap(craton_pheap::Error::NoRoot)) => match self.add_root(name) {
@@ -133,7 +130,7 @@ impl PersistentHeap {
         }
     }
 
-    /// Removes a root whose slot is empty, durably.
+    /// Its slot is empty.
     pub fn remove_root(&self, name: &str) -> Result<(), Error> {
         self.raw.remove_root(name.as_bytes())
     }
@@ -142,7 +139,7 @@ impl PersistentHeap {
         self.raw.roots()
     }
 
-    /// Copies a value. One of more than 8 bytes may mix old and new words of a concurrent change.
+    /// A value of more than 8 bytes may mix old and new words of a concurrent change.
     #[inline]
     pub fn get<T: Persist>(&self, at: PPtr<T>) -> Result<T, Error> {
         with_buffer::<T, _>(|buffer| {
@@ -151,8 +148,8 @@ impl PersistentHeap {
         })
     }
 
-    /// Changes a value without pointers, durably. A crash may tear a value of more than 8 bytes:
-    /// use [`replace`](Self::replace) or a [transaction](Self::transaction).
+    /// Durable; the value has no pointers. A crash may tear more than 8 bytes: use
+    /// [`replace`](Self::replace) or a [transaction](Self::transaction).
     pub fn set<T: Persist>(&self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer, `replace` a whole object") };
         self.write(at, value)?;
@@ -167,8 +164,7 @@ impl PersistentHeap {
         })
     }
 
-    /// Makes an object and stores its pointer in the slot; a crash leaves both or neither. The
-    /// slot's old pointer is lost.
+    /// A crash leaves both object and pointer, or neither. The slot's old pointer is lost.
     pub fn alloc_to<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.publish(slot)
     }
@@ -178,17 +174,17 @@ impl PersistentHeap {
         self.raw.free_from(slot_of(slot))
     }
 
-    /// Replaces the slot's object, which is freed in the same step.
+    /// Frees the slot's object in the same step.
     pub fn replace<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.replace(slot)
     }
 
-    /// Stores a pointer. The slot's old pointer is lost.
+    /// The slot's old pointer is lost.
     pub fn link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
         self.raw.set(slot_of(slot), pointer.offset())
     }
 
-    /// Frees the slot's object and stores another pointer in the same step.
+    /// The object is freed in the same step.
     pub fn free_and_link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
         self.raw.commit(vec![Change::Free { slot: slot_of(slot), value: pointer.offset() }])
     }
@@ -238,7 +234,7 @@ impl PersistentHeap {
     }
 
     /// Makes all changes up to now durable, all or none, with
-    /// [`Durability::SyncPoints`](crate::Durability). Concurrent callers share the wait.
+    /// [`Durability::SyncPoints`](crate::Durability).
     pub fn sync(&self) -> Result<(), Error> {
         self.raw.sync()
     }
@@ -248,12 +244,11 @@ impl PersistentHeap {
         self.raw.maintain();
     }
 
-    /// The failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.raw.promise()
     }
 
-    /// Counts of the contents, in a heap at rest.
+    /// In a heap at rest.
     pub fn stats(&self) -> Stats {
         self.raw.stats()
     }

@@ -1,8 +1,5 @@
-//! Settings of a heap.
-
 use craton_pheap::Model;
 
-/// How changes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durability {
     /// On persistent memory changes survive a power failure, elsewhere the end of the process.
@@ -46,7 +43,6 @@ impl Default for HeapOptions {
 }
 
 impl HeapOptions {
-    /// A log heap of up to 64 GiB, durable by what the file lies on.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,27 +51,27 @@ impl HeapOptions {
         Self { durability, ..self }
     }
 
-    /// Sets the bytes that the file may grow to while open; they are reserved as address space.
+    /// The most bytes of the file while open, reserved as address space.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }
 
-    /// Sets how small objects survive a crash. Only a new heap reads it.
+    /// Only a new heap reads it.
     pub fn model(self, model: Model) -> Self {
         Self { model, ..self }
     }
 
-    /// Sets the heap's largest size in bytes; 0: no bound. Only a new heap reads it.
+    /// In bytes; 0: no bound. Only a new heap reads it.
     pub fn most(self, bytes: u64) -> Self {
         Self { most: bytes, ..self }
     }
 
-    /// Sets the lanes, 1 to 64; further threads share them. Only a new heap reads it.
+    /// 1 to 64; further threads share them. Only a new heap reads it.
     pub fn lanes(self, lanes: u32) -> Self {
         Self { lanes: Some(lanes), ..self }
     }
 
-    /// Sets the stripes of bitmaps, 1 to 8. Only a new heap reads it.
+    /// Of bitmaps, 1 to 8. Only a new heap reads it.
     pub fn stripes(self, stripes: u32) -> Self {
         Self { stripes: Some(stripes), ..self }
     }

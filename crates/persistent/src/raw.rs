@@ -107,7 +107,6 @@ impl RawHeap {
         self.promise
     }
 
-    /// How small objects survive a crash.
     pub fn model(&self) -> Model {
         each!(AnyHeap, &self.heap, heap => heap.model())
     }
@@ -121,7 +120,6 @@ impl RawHeap {
         self.base
     }
 
-    /// In bytes.
     #[inline]
     pub fn len(&self) -> u64 {
         each!(AnyHeap, &self.heap, heap => heap.medium().len())
@@ -150,7 +148,7 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
-    /// Allocates an uninitialised object.
+    /// The object is not initialised.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
@@ -163,7 +161,6 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
     }
 
-    /// Resizes the slot's object; contents stay as far as they fit.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
@@ -195,7 +192,6 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
     }
 
-    /// Bytes that the object can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
     }

@@ -21,7 +21,6 @@ impl<S, F: Persist> Field<S, F> {
         Self { offset, types: PhantomData }
     }
 
-    /// Bytes from the beginning of the struct.
     pub const fn offset(self) -> u64 {
         self.offset
     }

@@ -15,7 +15,6 @@ const FILE: &str = "CRATON_TEST_HEAP";
 const KILLS: u64 = 12;
 const NAME: &str = "kill::a_killed_process_leaves_whole_operations";
 
-/// Of three operations, two push and one pops.
 fn expected(count: u64) -> Vec<u64> {
     let mut list = Vec::new();
     for i in 0..count {

@@ -1,5 +1,3 @@
-//! Each model of consistency, through the typed calls.
-
 use craton_persistent::{HeapOptions, Model, PPtr, PersistentHeap, Slot, persist};
 
 persist! {

@@ -70,8 +70,7 @@ fn found(artifacts: &[PathBuf], name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
 }
 
-/// C17 with GNU names. Flags follow the source, so that libraries are found. Equal calls compile
-/// once.
+/// Flags follow the source, so that libraries are found. Equal calls compile once.
 pub fn cc(source: &str, flags: &[&str]) -> PathBuf {
     compile("gcc", &["-std=gnu17"], source, flags)
 }

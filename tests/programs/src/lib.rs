@@ -7,7 +7,7 @@
 //! assert_eq!(output.stdout, "hello\n");
 //! ```
 //!
-//! **Failure.** Panics with the command and its result; kills a process group at its time limit.
+//! **Failure.** Panics with the command and its result.
 
 mod build;
 mod group;
@@ -26,8 +26,7 @@ pub use side::side_by_side;
 use std::env;
 use std::path::Path;
 
-/// Panics with the missing program's Debian package; with `CRATON_SKIP_MISSING=1` the caller
-/// returns.
+/// Panics with the Debian package's name, unless `CRATON_SKIP_MISSING=1`.
 pub fn missing(program: &str, package: &str) -> bool {
     let found = if program.contains('/') {
         Path::new(program).exists()

@@ -10,7 +10,6 @@ use std::time::Duration;
 pub struct Program {
     pub(crate) command: OsString,
     pub(crate) args: Vec<OsString>,
-    /// `None` removes.
     pub(crate) env: BTreeMap<OsString, Option<OsString>>,
     pub(crate) dir: Option<PathBuf>,
     pub(crate) stdin: Vec<u8>,
@@ -19,8 +18,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Five minutes are enough at load 40. The test's `LD_PRELOAD` and `CRATON_OPTIONS` do not
-    /// reach it.
+    /// Five minutes are enough at load 40.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
         env.insert("LD_PRELOAD".into(), None);
@@ -65,7 +63,6 @@ impl Program {
         self
     }
 
-    /// Otherwise empty.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = text.into();
@@ -94,7 +91,7 @@ impl Program {
         Running::start(self)
     }
 
-    /// Panics at the time limit, or when processes remain that hold the output open.
+    /// Panics at the time limit, or when processes hold the output open.
     pub fn run(self) -> Output {
         self.start().wait()
     }
@@ -105,10 +102,9 @@ pub struct Output {
     pub command: String,
     pub status: Option<i32>,
     pub signal: Option<i32>,
-    /// With children's.
     pub stdout: String,
     pub stderr: String,
-    /// Of each process with Craton that left through `exit`, in order.
+    /// Of each process with Craton that left through `exit`.
     pub stats: Vec<Stats>,
 }
 
@@ -117,7 +113,7 @@ impl Output {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Returns the first such process's numbers. The kernel cuts names at 15 bytes.
+    /// The kernel cuts names at 15 bytes.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);

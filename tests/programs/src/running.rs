@@ -11,7 +11,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -58,7 +57,6 @@ impl Running {
         let text = format!("{:?}", command);
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
-        // The program may write before it has read everything, or not read at all.
         thread::spawn(move || drop(stdin.write_all(&program.stdin)));
         let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
         let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
@@ -99,7 +97,6 @@ impl Running {
         self.ended().is_some()
     }
 
-    /// Panics as [`crate::Program::run`].
     pub fn wait(mut self) -> Output {
         let status = loop {
             if let Some(status) = self.ended() {
@@ -142,7 +139,6 @@ impl Running {
         panic!("{} {what} after {:?} and was killed\n{more}{text}", self.command, self.limit);
     }
 
-    /// Where each thread waits, for a hang's report.
     fn state(&self) -> String {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid()));
         let lines = tasks.into_iter().flatten().flatten().take(20).map(|task| {
@@ -155,7 +151,7 @@ impl Running {
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).expect("a process number fits");
         // SAFETY: touches no memory. While a member lives, or the leader is unreaped, the number is
-        // this group's.
+        // its.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         if !self.reaped {
             drop(self.child.wait());
@@ -172,7 +168,6 @@ impl Drop for Running {
     }
 }
 
-/// Until the last process closes it.
 fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (send, receive) = channel();
     thread::spawn(move || {

@@ -1,5 +1,3 @@
-//! A process's numbers: a line of JSON at its end, or its memory.
-
 use crate::build::library;
 use craton_tables::counters::{Counter, PROCESS};
 use craton_tables::{count_struct, counters};
@@ -11,7 +9,6 @@ use std::process::Command;
 count_struct! { process,
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Stats {
-        /// At most 15 bytes.
         pub exe: String,
     }
 }
@@ -29,12 +26,10 @@ macro_rules! from_numbers {
 
 counters!(process, from_numbers);
 
-/// The first two are magic and version.
 const WORDS: usize = 2 + PROCESS.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
-    /// Of a `stats_file`.
     pub(crate) fn from_json(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("stats_file: {e} in: {line}"));
         let mut numbers = [0; PROCESS.len()];

@@ -1,5 +1,4 @@
-//! A wild write into freed memory ends the process with one line, or is harmless: malloc never
-//! returns an address of the write's choice, or a live object.
+//! A wild write into freed memory ends the process with one line, or is harmless.
 
 use craton_programs::{Output, Program, cc, library, side_by_side};
 use std::path::Path;
@@ -236,7 +235,6 @@ fn processors_caches_do_no_worse() {
     }
 }
 
-/// Objects wait in two groups and are reused in random order.
 #[test]
 fn hardened_none_does_worse() {
     let source = include_str!("../c/attacks.c");

@@ -43,7 +43,6 @@ fn sparse_loads() -> impl Iterator<Item = Load> {
     SPANS.into_iter().chain(MAPPINGS)
 }
 
-/// One object in a few is written everywhere; all are freed and allocated again.
 const MIXED: [Load; 4] = [
     ("mixed", 70_000, 4000, 4, "malloc"),
     ("mixed", 300_000, 1000, 20, "malloc"),
@@ -131,7 +130,6 @@ fn an_object_that_grows_and_is_written_everywhere_gets_hugepages() {
     gets_hugepages(("grows_dense", 300_000_000, 1, 1, "malloc"));
 }
 
-/// With a clock sixty times as fast, for background work.
 fn on_another_system(args: &[&str]) {
     let program: PathBuf = cc("refused_advice.c", &["-rdynamic"]);
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);

@@ -1,5 +1,3 @@
-//! The promises of C, POSIX, glibc and C++: preloaded and fully static.
-
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::PathBuf;
 

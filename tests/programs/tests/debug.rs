@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// All but the search for leaks, which real programs have.
+/// Real programs have leaks.
 const ALL: &str = "debug=audit,redzone,poison,verify,guard,unmap";
 
 fn program() -> &'static Path {
@@ -59,7 +59,6 @@ fn a_report_has_the_numbers_of_threads_and_of_children() {
     }
 }
 
-/// To close pages.
 fn has_marks() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
@@ -131,7 +130,6 @@ fn a_process_holds_little_more_for_its_samples() {
         output.assert_success();
         output.stdout.trim().parse().unwrap()
     };
-    // Each of some hundred samples would hold a page and two stacks.
     let (with, without) = (held(""), held("guard_sample=0"));
     assert!(with <= without + 768, "{with} KiB with samples, {without} without");
 }

@@ -1,5 +1,3 @@
-//! Programs with one bug each, and the kit's report.
-
 #![cfg(target_arch = "x86_64")]
 
 mod cases;
@@ -62,7 +60,6 @@ impl Report {
     }
 }
 
-/// In this order, with others between.
 fn has_names(stack: &[String], names: &[&str]) -> bool {
     let mut rest = stack.iter();
     names.iter().all(|name| rest.any(|n| n.contains(name)))

@@ -1,5 +1,3 @@
-//! LLFree's frames under the page heap.
-
 use craton_programs::{Output, Program, cc, cxx, workspace};
 use std::path::Path;
 

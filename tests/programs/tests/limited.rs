@@ -1,5 +1,3 @@
-//! Memory limits of program and control group.
-
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +66,6 @@ fn threads_live_at_both_limits() {
 #[test]
 fn limits_below_what_is_in_use_act_at_once_and_say_so() {
     let output = run("below_use", "");
-    // These say what fills the heap, once a minute.
     let (full, lines): (Vec<&str>, Vec<&str>) =
         output.stderr.lines().partition(|line| line.starts_with("craton: the "));
     assert_eq!((lines.len(), full.len()), (5, 2), "{output}");

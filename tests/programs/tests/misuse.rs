@@ -1,11 +1,8 @@
-//! Bad pointers: one line with call and address, then `SIGABRT`.
-
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
 enum Says {
     Text(&'static str),
-    /// It starts `offset` bytes before, and has at least `size`.
     IntoLarge { offset: u64, size: u64 },
     /// The owner depends on the heap's later use.
     OneOf(&'static [&'static str]),

@@ -1,5 +1,5 @@
-//! Debian's redis links libjemalloc.so.2 and reports it even with a preloaded library. Memory shows
-//! which one serves it: loading data must grow Craton's heap by about as much.
+//! Debian's redis reports libjemalloc.so.2 even with a preloaded library: loading data must grow
+//! Craton's heap by about as much.
 
 use craton_programs::{Output, Program, Running, missing};
 use std::path::PathBuf;
@@ -89,7 +89,6 @@ fn redis_serves_saves_and_ends() {
     assert!(grown >= data, "32 MiB of data made Craton's heap grow by {grown} bytes only: {empty:?} {loaded:?}");
     assert!(loaded.refills > empty.refills + 1000, "{empty:?} {loaded:?}");
 
-    // BGSAVE's child allocates while the parent is written to.
     assert!(redis.cli(&["bgsave"]).stdout.starts_with("Background saving started"));
     redis.bench(&["-n", "60000", "-r", "40000", "-d", "300", "-t", "set,get,lpush,lpop,sadd,hset,mset"]);
     redis.await_save();

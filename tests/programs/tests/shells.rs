@@ -63,7 +63,6 @@ fn bash_waits_for_background_jobs() {
     );
 }
 
-/// Without the user's configuration, and variables of a hook.
 fn git(dir: &Path, args: &[&str]) -> Program {
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
         .iter()

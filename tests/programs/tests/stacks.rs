@@ -119,7 +119,6 @@ fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)>
     all
 }
 
-/// In this order, with others between, and the test's function last.
 fn assert_named(stack: &[usize], names: &[&str]) {
     let found = named(stack);
     let mut rest = found.iter();
@@ -223,7 +222,6 @@ fn a_stack_can_be_taken_before_each_instruction() {
         function(step);
         std::hint::black_box(());
     }
-    // No other test has bound its functions.
     let mut flags = FLAGS.to_vec();
     flags.push("-DSTEPPED");
     let library = Library::open(&cc("stacks.c", &flags), libc::RTLD_LAZY);

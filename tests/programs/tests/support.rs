@@ -1,5 +1,3 @@
-//! An unserved or hanging program fails its test.
-
 use craton_programs::{Program, cc, missing, side_by_side};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -93,7 +93,7 @@ fn threads_start_other_programs_while_all_allocate() {
     let output = Program::new(&program).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
-    // Itself, and its threads' posix_spawns; shells of `system` have another name.
+    // Shells of `system` have another name.
     let served = output.stats.iter().filter(|s| s.exe == name(&program)[..15] && s.refills > 0).count();
     assert_eq!(served, 1 + 6 * 40, "processes that Craton served:\n{output}");
 }

@@ -33,7 +33,6 @@ pub struct Finished {
     pub counts: Counts,
     pub took: Duration,
     pub tests: Vec<(String, Duration)>,
-    /// All output, and why.
     pub failure: Option<String>,
 }
 

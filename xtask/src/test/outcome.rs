@@ -1,5 +1,3 @@
-//! Reads the harness's stable lines `test NAME ... ok` and `test result: ok. 3 passed; …`.
-
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +8,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `None` without closing lines.
     pub fn read(output: &str) -> Option<Self> {
         let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
         results.map(Self::from_result).reduce(Self::plus)

@@ -4,7 +4,7 @@ use super::job::Kind;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// Folders of packages whose tests wait for other programs.
+/// Their tests wait for other programs.
 pub const WAITING: [&str; 5] = ["programs", "cli", "lab", "papers", "kv"];
 
 /// They start, measure, check and write.
@@ -18,7 +18,6 @@ pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 pub enum Extent {
     Units,
     All,
-    /// Minutes or hours: `make nightly`.
     Nightly,
 }
 
@@ -74,7 +73,6 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         ("CARGO_TARGET_DIR".to_owned(), target.join("loom").to_string_lossy().into_owned()),
         ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
     ];
-    // The experiments start the workspace's programs beside them.
     let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
     let mut run_papers = run("papers");
     if extent == Extent::All {

@@ -16,7 +16,6 @@ pub enum Event {
 
 pub struct Pool {
     pub last: HashMap<String, f64>,
-    /// Then a program is killed.
     pub limit: Duration,
     waiting: Vec<Job>,
     running: Vec<Kind>,
@@ -28,7 +27,6 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// Returns failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),

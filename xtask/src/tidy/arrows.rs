@@ -1,5 +1,5 @@
-//! Arrows between crates point down: compares `cargo metadata` with [`CRATES`]. Development
-//! dependencies are free, as are those under `cfg(loom)`.
+//! Arrows between crates point down. Development dependencies are free, as are those under
+//! `cfg(loom)`.
 
 use super::Complaint;
 use serde_json::Value;
@@ -9,7 +9,6 @@ use std::process::Command;
 struct Crate {
     name: &'static str,
     below: &'static [&'static str],
-    /// `None`: any.
     outside: Option<&'static [&'static str]>,
 }
 
@@ -34,10 +33,8 @@ const MALLOC: [&str; 9] = [
     "craton-tables",
 ];
 
-/// It knows object caches by name.
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
-/// No allocator, as in the lab.
 const PAPERS: [&str; 10] = [
     "craton-base",
     "craton-os",
@@ -54,14 +51,12 @@ const PAPERS: [&str; 10] = [
 const CRATES: [Crate; 24] = [
     core("craton-base", &[]),
     core("craton-tables", &[]),
-    // The one crate that speaks to the system.
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
     core("craton-frames-c", &["craton-frames"]),
     // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
-    // No allocator is below them.
     core("craton-persistent", &["craton-base", "craton-os", "craton-pheap"]),
     core("craton-pheap-c", &["craton-persistent"]),
     core("craton-pages", &["craton-base"]),
@@ -75,9 +70,7 @@ const CRATES: [Crate; 24] = [
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
     // Not the allocator, whose hooks at start and exit would be measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
-    // It knows the library by its exported table.
     tool("craton-inspect", &["craton-tables"]),
-    // Of the system, heap files alone.
     tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
     tool("craton-kv", &["craton-base", "craton-os", "craton-pheap"]),

@@ -1,5 +1,4 @@
-//! Documents and comments: lengths, columns, phrases. A module's head has 40 lines besides its
-//! examples.
+//! Documents and comments: lengths, columns, phrases.
 
 use super::Complaint;
 use super::files::File;
@@ -136,10 +135,10 @@ fn head(file: &File, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Without examples: these are programs that tests run.
+/// Examples are programs that tests run.
 fn head_lines(text: &str) -> usize {
     let mut lines = 0;
-    // Within a fence: whether it has an example, not a drawing.
+    // Whether it has an example, not a drawing.
     let mut fence = None;
     for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
         let was_example = fence == Some(true);

@@ -19,7 +19,6 @@ pub fn is_test_path(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }
 
-/// Tracked by git, or new and not ignored; sorted.
 pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let out = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -37,12 +36,10 @@ pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for path in paths {
         let full = root.join(path);
-        // Deleted but in the index, or a link.
         if !full.symlink_metadata().is_ok_and(|m| m.is_file()) {
             continue;
         }
         let bytes = std::fs::read(&full).map_err(|e| format!("cannot read {path}: {e}"))?;
-        // Data.
         if let Ok(text) = String::from_utf8(bytes) {
             files.push(File::new(path, &text));
         }

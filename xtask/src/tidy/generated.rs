@@ -1,5 +1,4 @@
-//! Blocks of documents, written from `craton-tables` and records. `cargo xtask tidy --fix` writes
-//! each between its two marks; without it a stale one fails.
+//! Blocks of documents, which `cargo xtask tidy --fix` writes between their marks.
 
 use super::Complaint;
 use super::files::File;
@@ -10,7 +9,6 @@ use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// In the marks.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }
@@ -72,7 +70,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     BLOCKS.iter().filter_map(stale).collect()
 }
 
-/// A failed block stays; [`check`] says why.
 pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {

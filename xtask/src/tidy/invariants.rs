@@ -1,7 +1,5 @@
-//! Each invariant's id is defined once in the repository, and ARCHITECTURE.md lists it.
-//!
-//! In a module's head `*F…*` defines an id: at most two letters and a number. The list is the first
-//! column of the table under "Invariants", as `frames F1–F3, F7`.
+//! Each invariant's id is defined once, as `*F…*` in a module's head, and ARCHITECTURE.md lists it,
+//! as `frames F1–F3, F7` under "Invariants".
 
 use super::Complaint;
 use super::files::File;
@@ -47,7 +45,6 @@ fn split(word: &str) -> (&str, Option<u32>) {
     (letters, digits.parse().ok())
 }
 
-/// With lines; `F1–F3` stands for three.
 fn listed(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     let lines = text.lines().enumerate().skip_while(|(_, line)| *line != "## Invariants").skip(1);

@@ -1,5 +1,5 @@
-//! Each pattern of the library's linker script, such as `13craton_malloc5front4free`, names modules
-//! and functions that exist: the linker does not complain, and an inlined function has no symbol.
+//! The linker script's patterns, such as `13craton_malloc5front4free`, name functions that exist:
+//! the linker does not complain, and an inlined function has no symbol.
 
 use super::Complaint;
 use super::files::File;
@@ -27,7 +27,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// A length, and as many letters.
 fn names(pattern: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = pattern;

@@ -1,5 +1,4 @@
-//! A product file with unsafe code says why in its head: `//! **Unsafe.** …`; clippy checks each
-//! site. `cargo xtask tidy --unsafe` prints the ledger.
+//! A product file with unsafe code says why in its head: `//! **Unsafe.** …`.
 
 use super::files::File;
 use super::lex::Source;
@@ -14,7 +13,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     silent.map(|(file, ..)| Complaint::new(&file.path, 0, text.clone())).collect()
 }
 
-/// By file: sites and reason; then sums.
 pub fn write(files: &[File]) -> String {
     let rows = product(files);
     let mut out = String::new();

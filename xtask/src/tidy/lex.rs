@@ -91,7 +91,6 @@ impl Source {
             if self.is(i, "mod") && is_under {
                 found.push(i);
             }
-            // A visibility may stand between.
             is_under &= ["pub", "(", "crate", "super", ")"].iter().any(|word| self.is(i, word));
             i += 1;
         }
@@ -126,7 +125,7 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// With prefix; `'a` is a lifetime.
+/// `'a` is a lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {

@@ -57,7 +57,6 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Outside of code blocks, numbered.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -67,7 +66,6 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// As GitHub and mdBook form them.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
@@ -80,7 +78,6 @@ fn anchors(text: &str) -> Vec<String> {
     found
 }
 
-/// From the root.
 fn resolve(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

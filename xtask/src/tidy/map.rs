@@ -1,5 +1,5 @@
-//! The drawing of crates in ARCHITECTURE.md. A row for each crate, users above; a column for each
-//! used crate: `●` in its users' rows, `▼` in its own. Implied arrows are left out.
+//! ARCHITECTURE.md's drawing: a row for each crate, users above; a column for each used crate: `●`
+//! in its users' rows, `▼` in its own. Implied arrows are left out.
 
 use super::arrows;
 use serde_json::Value;
@@ -42,12 +42,10 @@ fn below<'a>(graph: &'a Graph, name: &str, into: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// On the longest way down.
 fn height(graph: &Graph, name: &str) -> usize {
     graph[name].iter().filter(|used| graph.contains_key(*used)).map(|used| 1 + height(graph, used)).max().unwrap_or(0)
 }
 
-/// Without those that another of them uses.
 fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
     let uses = &graph[name];
     let mut implied = BTreeSet::new();
@@ -57,7 +55,6 @@ fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
 
 fn draw(graph: &Graph) -> String {
     let mut rows: Vec<(usize, &str)> = graph.keys().map(|name| (height(graph, name), name.as_str())).collect();
-    // The library's crates before the tools.
     rows.sort_by_key(|(height, name)| (std::cmp::Reverse(*height), *name));
     let rows: Vec<&str> = rows.into_iter().map(|(_, name)| name).collect();
     let row_of = |name: &str| rows.iter().position(|row| *row == name).unwrap_or(0);

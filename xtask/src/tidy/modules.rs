@@ -1,8 +1,5 @@
-//! Arrows between the modules of a crate.
-//!
-//! The graph of files and the paths by which they name each other, without tests. Re-exported names
-//! count for the declaring file. No cycle has more than [`MOST`] files; in [`ORDERS`] a layer names
-//! only those before it, and each file has a layer.
+//! Arrows between the modules of a crate: the paths by which files name each other, without tests.
+//! Re-exported names count for the declaring file.
 
 use super::files::File;
 use super::lex::Source;
@@ -38,7 +35,6 @@ struct Unit<'a> {
 struct Module<'a> {
     file: &'a File,
     source: &'a Source,
-    /// From the root.
     path: Vec<String>,
     uses: Vec<Use>,
 }
@@ -107,7 +103,6 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     };
     let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
     let mut files: Vec<usize> = (0..arrows.len()).collect();
-    // A file reaches more than those that it names, but for circles.
     files.sort_by_key(|i| reachable(&arrows, *i).len());
     let path = |i: usize| unit.modules[i].path.join("::");
     let line = |i: usize| {
@@ -161,7 +156,6 @@ fn uses(source: &Source) -> Vec<Use> {
     found
 }
 
-/// By token: modules with a body around it.
 fn depths(source: &Source) -> Vec<usize> {
     let mut ends = Vec::new();
     let depth = |i: usize| {
@@ -187,7 +181,7 @@ fn seen_from_file(path: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// The tree of a `use` at `i`, behind `before`; returns the index behind it.
+/// Of a `use` at `i`, behind `before`; returns the index behind it.
 fn tree(source: &Source, mut i: usize, before: &[String], is_public: bool, into: &mut Vec<Use>) -> usize {
     let mut path = before.to_vec();
     while let Some(token) = source.tokens.get(i) {
@@ -247,7 +241,6 @@ impl Unit<'_> {
         self.modules.iter().position(|m| m.path == path)
     }
 
-    /// `None`: another crate's.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let here = &self.modules[from];
         let mut at = here.path.clone();

@@ -14,7 +14,6 @@ pub fn check(path: &str, source: &Source) -> Vec<Complaint> {
     for (i, token) in source.tokens.iter().enumerate() {
         let line = token.line;
         match token.text.as_str() {
-            // `use<…>` is no import.
             "use" => in_use = !source.is(i + 1, "<"),
             ";" => in_use = false,
             _ => {}

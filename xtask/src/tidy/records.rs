@@ -1,5 +1,3 @@
-//! The README's table of figures. `make bench` leaves [`RUNS`]; [`TABLE`] is in the tree.
-
 use super::files::File;
 use super::generated::text;
 use serde_json::Value;
@@ -11,7 +9,6 @@ use std::path::Path;
 pub const TABLE: &str = "results/speed.md";
 const RUNS: &str = "results/speed.json";
 
-/// Without builds that repeat a peer, and empty columns.
 pub fn short(files: &[File]) -> Result<String, String> {
     let table = text(files, TABLE).map_err(|e| format!("{e}: `make bench` writes it"))?;
     let is_row = |line: &&str| line.starts_with('|');
@@ -53,7 +50,6 @@ fn wrapped(text: &str, columns: usize) -> String {
     out + "\n"
 }
 
-/// None where nothing was measured.
 pub fn measured(root: &Path) -> Result<Option<String>, String> {
     let text = match std::fs::read_to_string(root.join(RUNS)) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -63,7 +59,6 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// The two composite ones last.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();

@@ -11,7 +11,6 @@ const UNDONE: [&str; 5] = [
 
 const NIGHTLY: &str = concat!("#[", "ignore = \"nightly: ");
 
-/// Absolute paths of one machine.
 const LOCAL: [&str; 2] = [concat!("/wo", "rk/"), concat!("/tmp/", "target")];
 
 pub fn check(path: &str, text: &str) -> Vec<Complaint> {

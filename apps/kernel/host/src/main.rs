@@ -1,9 +1,6 @@
-//! `craton-host MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and takes back what it
-//! offers.
+//! `craton-host MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and every millisecond
+//! punches holes into it for offered huge frames.
 //!
-//! **What.** After the guest's line `board` it looks at the guest's states every millisecond, and
-//! punches holes into the file for offered huge frames. With each line `taken` and `used_again` it
-//! prints the file's memory.
 //! **Unsafe.** Maps a file that another process changes; it reads and writes atomics alone.
 
 use craton_kernel::board::{Board, HEAD, MAGIC};

@@ -1,9 +1,8 @@
-//! The paper's benchmarks on the machine's own memory (LLFree §5.2, §5.6).
+//! The paper's benchmarks on the machine's own memory (LLFree §5.2, §5.6), in ticks: instructions
+//! of all CPUs where the emulator counts them.
 //!
-//! **What.** Each CPU gets half of its share, then frees it in the same order (bulk) or a random
-//! one (random); or gets and frees one block again and again (repeat). Then memory is used on, and
-//! free huge frames are counted (fragmentation).
-//! **Units.** Ticks for an operation: instructions of all CPUs where the emulator counts them.
+//! Each CPU gets half of its share, then frees it in the same order (bulk) or a random one
+//! (random); or gets and frees one block again and again (repeat).
 
 use super::checks::Random;
 use super::cpus::{self, Barrier};
@@ -50,7 +49,6 @@ pub fn run(memory: &Memory, count: usize, held: usize) {
     memory.check(count, held, "fragmentation");
 }
 
-/// From the first CPU's begin to the last one's end.
 struct Span {
     begin: AtomicU64,
     end: AtomicU64,

@@ -15,7 +15,6 @@ const MAX_ORDER: u32 = 10;
 const NONE: usize = usize::MAX;
 const WORDS: usize = 512;
 
-/// Xorshift64*.
 pub struct Random(u64);
 
 impl Random {
@@ -58,7 +57,6 @@ fn word(memory: &Memory, frame: usize, at: usize) -> *mut u64 {
     memory.pointer(frame).cast::<u64>().wrapping_add(at)
 }
 
-/// Blocks of random orders until nothing is left.
 fn take_all(memory: &Memory, cpu: usize, taken: &AtomicUsize) -> usize {
     let mut random = Random::new(cpu as u64 + 1);
     let (mut list, mut most, mut frames) = (NONE, MAX_ORDER, 0);

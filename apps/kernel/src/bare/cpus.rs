@@ -1,12 +1,10 @@
-//! The other CPUs: they sleep between jobs.
-
 use super::faults;
 use super::machine::{in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// As `CPUS` in boot.s.
 pub const MOST: usize = 8;
-/// Where the startup interrupt's vector 8 sends a CPU.
+/// Startup interrupt's vector 8.
 const TRAMPOLINE: usize = 0x8000;
 const WAIT_TICKS: u64 = 1 << 33;
 
@@ -21,7 +19,6 @@ static RUNNING: AtomicUsize = AtomicUsize::new(1);
 /// Jobs so far × [`PARTS`], and the CPUs in the last one. One word: the others may see it late.
 static POSTED: AtomicUsize = AtomicUsize::new(0);
 const PARTS: usize = 256;
-/// The address of a `&Job`.
 static JOB: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
@@ -30,7 +27,7 @@ pub enum Refused {
     Silent { started: usize, given: usize },
 }
 
-/// By QEMU's configuration device; 1 without that device.
+/// By QEMU's configuration device; 1 without it.
 fn given() -> usize {
     const SELECTOR: u16 = 0x510;
     const SIGNATURE: u16 = 0;

@@ -1,7 +1,5 @@
-//! Exceptions end the guest, but for page faults of the page heap; one interrupt ends `hlt`.
-//!
-//! **State.** For each CPU: segments, a task state with the stack of exceptions, that stack. One
-//! table of interrupts for all.
+//! Exceptions end the guest, but for page faults of the page heap; one interrupt ends `hlt`. Each
+//! CPU has segments, a task state and a stack of exceptions.
 
 use super::cpus::MOST;
 use super::serial::fail;
@@ -30,7 +28,7 @@ struct Cpu {
 
 struct Shared<T>(UnsafeCell<T>);
 
-// SAFETY: each CPU changes its own element, before it takes work; the first CPU writes the table of
+// SAFETY: each CPU changes its own element before it takes work; the first writes the table of
 // interrupts before the others start.
 unsafe impl<T> Sync for Shared<T> {}
 
@@ -44,7 +42,6 @@ struct Pointer {
     base: u64,
 }
 
-/// By the first CPU.
 pub fn prepare() {
     // SAFETY: the first CPU alone runs.
     let gates = unsafe { &mut *GATES.0.get() };
@@ -81,7 +78,6 @@ pub fn install(cpu: usize) {
     }
 }
 
-/// Outside of the page heap's window the guest ends.
 #[unsafe(no_mangle)]
 extern "C" fn page_fault(address: u64, code: u64, at: u64) {
     const WAS_PRESENT: u64 = 1;

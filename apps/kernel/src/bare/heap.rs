@@ -1,8 +1,5 @@
-//! A small page heap (TEMERAIRE) on frames: its floor is a window that page faults fill.
-//!
-//! **What.** A first touch maps 4 KiB, or 2 MiB where the heap advised it. Returned memory is
-//! unmapped and its frames freed, also parts of a huge frame.
-//! **Threads.** The first CPU alone uses the window.
+//! A small page heap (TEMERAIRE) on frames. Its floor is a window that page faults of the first CPU
+//! fill: with 4 KiB, or 2 MiB where the heap advised it.
 
 use super::checks::Random;
 use super::machine::{forget_translation, ticks};
@@ -37,14 +34,13 @@ struct Window<'a> {
     tables: &'a PageTables<'a, Memory>,
     /// Bytes that may be touched.
     granted: AtomicU64,
-    /// A bit for each hugepage that shall be huge at its first touch.
+    /// A bit for each hugepage.
     advised: AtomicU64,
     faults: [AtomicU64; 2],
 }
 
 static WINDOW: AtomicPtr<Window<'static>> = AtomicPtr::new(core::ptr::null_mut());
 
-/// `false`: it lies outside of the window.
 pub fn back(address: u64) -> bool {
     let window = WINDOW.load(Ordering::Acquire);
     if window.is_null() {
@@ -85,7 +81,6 @@ impl Window<'_> {
         }
     }
 
-    /// Also frees the frames.
     fn drop_range(&self, begin: u64, end: u64) {
         let mut at = begin;
         while at < end {
@@ -217,7 +212,6 @@ pub fn run<'a>(memory: &'a Memory, tables: &'a PageTables<'a, Memory>, held: usi
     report!("heap", "hugepages": used.0, "faults_4_kib": small, "faults_2_mib": large);
 }
 
-/// The first words of a span's pages name it.
 fn spans(heap: &mut Heap<'_>) {
     let mut live: [Option<Span>; SPANS] = [None; SPANS];
     let mut random = Random::new(7);

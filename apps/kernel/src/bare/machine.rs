@@ -25,7 +25,6 @@ pub unsafe fn in8(port: u16) -> u8 {
     value
 }
 
-/// Instructions, where the emulator counts them (`-icount shift=0`).
 pub fn ticks() -> u64 {
     // SAFETY: reads a counter.
     unsafe { core::arch::x86_64::_rdtsc() }
@@ -49,7 +48,7 @@ pub fn forget_translation(address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Sleeps until an interrupt, unless `is_over` after interrupts are shut: none is missed.
+/// Unless `is_over` after interrupts are shut: none is missed.
 pub fn sleep_unless(is_over: impl Fn() -> bool) {
     // SAFETY: `sti` takes effect after the next instruction, so an interrupt that came meanwhile
     // ends `hlt`. The handler changes no register. The block may use the stack: the compiler keeps
@@ -81,7 +80,7 @@ pub fn read_controller(register: usize) -> u32 {
     unsafe { ((LOCAL_INTERRUPTS + register) as *const u32).read_volatile() }
 }
 
-/// With status 33 if the guest is well, else 3 (QEMU's `isa-debug-exit`).
+/// Status 33 if the guest is well, else 3 (QEMU's `isa-debug-exit`).
 pub fn leave(is_well: bool) -> ! {
     let code: u32 = if is_well { 0x10 } else { 1 };
     // SAFETY: the port's device ends the emulator; elsewhere nothing is there.

@@ -1,10 +1,8 @@
-//! A guest without an operating system, whose memory is Craton's.
+//! A guest without an operating system: every usable frame is `craton-frames`', page tables and
+//! object caches lie on frames, and a small page heap on both. No frame may serve twice, and all
+//! must come back. A line of JSON for each step.
 //!
-//! **What.** Gives every usable frame to `craton-frames`, page tables and object caches to frames,
-//! and a small page heap to both; proves that no frame serves twice and that all come back; then
-//! measures. A line of JSON on the serial port for each step.
-//! **From.** LLFree §2, §4, §5.2 to §5.6. **Failure.** The first failing check ends the emulator
-//! with another status.
+//! **From.** LLFree §2, §4, §5.2 to §5.6.
 //! **Unsafe.** This is the machine: ports, tables, raw memory.
 #![no_std]
 #![no_main]

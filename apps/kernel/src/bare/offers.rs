@@ -1,5 +1,4 @@
-//! The host takes back what the guest does not use, and the guest uses it again. Only by `host` on
-//! the command line: the host's program waits for the line `board`.
+//! The host takes back what the guest does not use, and the guest uses it again.
 
 use super::checks;
 use super::machine::ticks;
@@ -65,7 +64,7 @@ fn offer_all(memory: &Memory, board: &Board<'_>, count: usize) -> usize {
     let mut offered = 0;
     while let Some(frame) = memory.zone.reclaim(0) {
         if frame / HUGE >= board.len() {
-            // Beyond the board, as are the rest: the search begins with the lowest.
+            // The search begins with the lowest: all others are beyond the board, too.
             if let Err(error) = memory.zone.online(frame, 1) {
                 fail!("huge frame at {frame}: {error}");
             }

@@ -53,7 +53,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// With holes and its own metadata allocated.
     pub fn new(plan: Plan, cpus: usize) -> Result<Self, Error> {
         let at = plan.metadata.begin as *mut u8;
         // SAFETY: usable memory, mapped to itself, that nothing else uses (`Plan::free` lacks it).
@@ -91,7 +90,6 @@ impl Memory {
         Seat::new(&self.zone, cpu).unwrap_or_else(|error| fail!("CPU {cpu}: {error}"))
     }
 
-    /// All frames but `held` are free, and the zone's invariants hold.
     pub fn check(&self, cpus: usize, held: usize, after: &str) {
         for cpu in 0..cpus {
             if let Err(error) = self.zone.drain(cpu) {
@@ -107,7 +105,7 @@ impl Memory {
         }
     }
 
-    /// They map all memory, and the devices below 4 GiB, to itself.
+    /// All memory, and the devices below 4 GiB, to itself.
     pub fn own_tables(&self) -> PageTables<'_, Self> {
         let tables = PageTables::new(self).unwrap_or_else(|| fail!("no frame for a page table"));
         let end = self.plan.address_of(self.plan.frames).max(MAPPED_AT_START);

@@ -1,5 +1,5 @@
-//! Functions that the compiler expects of a C library; the end of a panic. Loops read as volatile:
-//! the compiler would make them calls of their own functions.
+//! Functions that the compiler expects of a C library. Loops read as volatile: the compiler would
+//! make them calls of their own functions.
 
 use super::serial::fail;
 use core::arch::{asm, global_asm};

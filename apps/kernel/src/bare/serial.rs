@@ -22,7 +22,6 @@ impl Write for Port {
 
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// CPUs take turns.
 pub fn line(text: fmt::Arguments<'_>) {
     // ORDERING: acquire pairs with the release below: lines do not mix.
     while IS_BUSY.swap(true, Ordering::Acquire) {
@@ -33,12 +32,11 @@ pub fn line(text: fmt::Arguments<'_>) {
     IS_BUSY.store(false, Ordering::Release);
 }
 
-/// Nothing waits, for the writer may be the one that failed.
+/// Without a wait: the writer may be the one that failed.
 pub fn last_line(text: fmt::Arguments<'_>) {
     let _ = Port.write_fmt(format_args!("\n{text}\n"));
 }
 
-/// `report!(step, "name": value, …)`.
 macro_rules! report {
     ($step:expr $(, $name:literal: $value:expr)* $(,)?) => {
         $crate::serial::line(format_args!(

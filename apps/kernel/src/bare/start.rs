@@ -29,7 +29,6 @@ struct Entry {
 }
 
 impl Start {
-    /// PVH with a memory map (version 1).
     pub fn is_known(&self) -> bool {
         self.magic == MAGIC && self.version >= 1
     }

@@ -1,5 +1,3 @@
-//! Memory mapped elsewhere: pages of 4 KiB, 2 MiB and 1 GiB.
-
 use super::machine::{forget_translation, has_giant_pages};
 use super::physical::Memory;
 use super::serial::{fail, report};
@@ -25,7 +23,6 @@ pub fn run(memory: &Memory, tables: &PageTables<'_, Memory>, held: usize) {
     report!("windows", "kib_4": true, "mib_2": true, "gib_1": has_giant);
 }
 
-/// `false`: no GiB is free.
 fn with_giant(memory: &Memory, tables: &PageTables<'_, Memory>) -> bool {
     for frame in (0..memory.plan.frames / GIANT_FRAMES).map(|gib| gib * GIANT_FRAMES) {
         match memory.zone.reserve(frame, GIANT_FRAMES) {
@@ -43,7 +40,6 @@ fn with_giant(memory: &Memory, tables: &PageTables<'_, Memory>) -> bool {
     false
 }
 
-/// Reads in the frames' own place what it wrote there.
 fn use_window(memory: &Memory, tables: &PageTables<'_, Memory>, frame: usize, size: Size) {
     let to = memory.plan.address_of(frame);
     if let Err(refused) = tables.map(AT, to, size) {

@@ -32,7 +32,6 @@ impl RawHeap {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Copies bytes into an object. [`persist`](Self::persist) makes them durable.
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check_range(at, bytes.len() as u64, self.data)?;
@@ -48,7 +47,6 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Begins to write back a range's lines.
     pub fn flush(&self, at: u64, len: u64) -> Result<(), Error> {
         self.check_range(at, len, 1)?;
         if let AnyHeap::Cached(_) | AnyHeap::Disk(_) = self.heap {
@@ -61,7 +59,6 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Waits for the lines.
     pub fn fence(&self) {
         each!(AnyHeap, &self.heap, heap => heap.medium().fence());
     }

@@ -1,5 +1,3 @@
-//! Transactions: ranges and objects that change together.
-
 use super::RawHeap;
 use crate::error::Error;
 use crate::media::{AnyTx, each};

@@ -1,5 +1,4 @@
-//! Craton as global allocator: checks its objects; with an argument, keeps one object, loses
-//! another, and waits for the end of its input.
+//! Craton as global allocator; with an argument, keeps one object and loses another.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;

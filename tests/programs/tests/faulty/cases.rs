@@ -1,13 +1,9 @@
-/// Between other objects, with redzones.
 pub const AMONG: &str = "debug=audit,redzone,poison,verify";
-/// On separate pages, closed before, behind and after.
 pub const APART: &str = "debug=all";
 
 pub const BOTH: &[&str] = &[AMONG, APART];
 pub const ONLY_APART: &[&str] = &[APART];
-/// Two million entries.
 pub const LONG_LOG: &[&str] = &["audit_log=2100000,debug=all", "audit_log=2100000,debug=audit,redzone,poison,verify"];
-/// Memory is reused at once.
 pub const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
 #[derive(Clone, Copy)]
@@ -19,7 +15,7 @@ pub struct Case {
     pub size: u64,
     /// `None`: no meaning.
     pub offset: Option<i64>,
-    /// On the stack, in this order, as the next two.
+    /// In this order, as the next two.
     pub allocated: &'static [&'static str],
     pub freed: &'static [&'static str],
     pub found: &'static [&'static str],
@@ -47,7 +43,6 @@ const fn live(part: &'static str, kind: &'static str, size: u64, allocated: &'st
     Case { part, options: BOTH, kind, size, offset: None, allocated, freed: NONE, found: MAIN }
 }
 
-/// Found at the free or the write.
 const fn past(part: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { offset: Some(size as i64), ..live(part, OVERFLOW, size, allocated) }
 }
@@ -264,7 +259,6 @@ pub const CACHES: &[Case] = &[
     Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
-/// By part: bytes of each, and functions on its allocation stack.
 pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
     ("lost_last", 100, &["make_buffer", "lose", "main"]),
