@@ -29,8 +29,7 @@
 //! craton::ObjectCache::new("counts", || std::rc::Rc::new(1));
 //! ```
 //!
-//! **Threads.** Any thread that returns memory may drop objects; the heap's background thread does
-//! not.
+//! Any thread that returns memory may drop objects; the heap's background thread does not.
 //!
 //! **Unsafe.** Turns memory of the cache into values; keeps the closure where it does not move.
 
@@ -104,8 +103,7 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { flags: if on { 0 } else { NO_ARRAYS }, ..self }
     }
 
-    /// Fails with [`Error::CacheName`], [`Error::Layout`] or, also at 4096 caches,
-    /// [`Error::NoMemory`].
+    /// Also fails with [`Error::NoMemory`] at 4096 caches.
     pub fn create<T: Send + 'static>(
         self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -222,8 +220,7 @@ impl<T: Send + 'static> ObjectCache<T> {
         ObjectCacheOptions::new().name(name).create(make)
     }
 
-    /// An object as its constructor or last user left it. A closure's panic unwinds, and leaves
-    /// nothing.
+    /// A closure's panic unwinds, and leaves nothing.
     #[inline]
     pub fn alloc(&self) -> Result<CacheBox<'_, T>, Error> {
         let object = api::alloc(self.handle);

@@ -20,8 +20,6 @@
 //! # Ok::<(), craton::Error>(())
 //! ```
 //!
-//! **Threads.** Each heap has a lock.
-//!
 //! **Unsafe.** Turns memory of the heap into values, and hands out raw memory.
 
 use crate::error::Error;
@@ -36,7 +34,8 @@ use craton_malloc::{Misuse, front};
 
 pub use craton_malloc::heaps::Place;
 
-/// A separate heap. Dropping it returns all its memory at once, without visiting objects.
+/// A separate heap. Dropping it returns all its memory at once, without visiting objects; a lock
+/// serves threads.
 pub struct Heap {
     handle: usize,
 }

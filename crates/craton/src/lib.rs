@@ -11,8 +11,7 @@
 //! ```
 //!
 //! **What.** [`Craton`] is a [`GlobalAlloc`] over the process's heap, shared with the C functions
-//! of `libcraton.so`; `CRATON_OPTIONS` sets options, limits among them. Also: [`Heap`]s destroyed
-//! whole, [`ObjectCache`]s, [`Hint`]s, [`background_actions`], [`set_limit_callback`].
+//! of `libcraton.so`; `CRATON_OPTIONS` sets options, limits among them.
 //!
 //! **Failure.** Freeing a pointer that was never allocated ends the process with its address.
 //!

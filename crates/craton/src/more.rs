@@ -76,8 +76,8 @@ impl Craton {
         NonNull::new(object).map(|o| NonNull::slice_from_raw_parts(o, size)).ok_or(Error::NoMemory)
     }
 
-    /// Allocates an object aligned to at most 2 MiB. Free it by [`Craton::free_hinted`]: `dealloc`
-    /// assumes an ordinary slab.
+    /// Aligned to at most 2 MiB. Free it by [`Craton::free_hinted`]: `dealloc` assumes an ordinary
+    /// slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -107,8 +107,7 @@ impl Craton {
         }
     }
 
-    /// Allocates an object for each place. Returns their number; the places behind them are
-    /// unchanged.
+    /// Returns the number of objects; the places behind them are unchanged.
     ///
     /// ```
     /// use std::{alloc::Layout, ptr::null_mut};

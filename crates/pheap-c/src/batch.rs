@@ -20,7 +20,6 @@ const PUBLISH: c_int = 1;
 const FREE: c_int = 2;
 const SET: c_int = 3;
 
-/// Takes the objects of all `PUBLISH`, and checks the other arguments.
 fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>, Result<(), Failure>) {
     let (mut objects, mut result) = (Vec::new(), Ok(()));
     for (i, change) in changes.iter().enumerate() {

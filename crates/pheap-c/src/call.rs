@@ -1,6 +1,5 @@
-//! The border: what a call returns, and its thread's message.
-//!
-//! **Failure.** A panic ends here; its text does not go to standard error.
+//! What a call returns, and its thread's message. A panic ends here; its text does not go to
+//! standard error.
 //!
 //! **Unsafe.** Takes heaps from C.
 
@@ -12,9 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Ends with a zero byte; empty without a message.
+    /// Empty, or ends with a zero byte.
     static MESSAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// In a call whose panics are caught.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
@@ -41,7 +39,6 @@ fn report(call: &str, of: &str, failure: &Failure) -> c_int {
     failure.code() as c_int
 }
 
-/// No panic leaves it.
 pub fn run(call: &str, of: &str, f: impl FnOnce() -> Result<(), Failure>) -> c_int {
     keep_quiet();
     let before = INSIDE.replace(true);

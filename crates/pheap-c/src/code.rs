@@ -1,5 +1,3 @@
-//! The numbers and texts of errors.
-
 use craton_persistent::{Error, FileError, HeapError};
 use std::ffi::CStr;
 use std::fmt;
@@ -75,7 +73,6 @@ codes! {
 #[derive(Debug)]
 pub enum Failure {
     Heap(Error),
-    /// An argument, and its fault.
     Argument(&'static str, &'static str),
     Foreign(usize),
     NotReserved(usize),

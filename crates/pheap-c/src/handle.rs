@@ -1,5 +1,3 @@
-//! An open heap, as a handle for C.
-//!
 //! **Unsafe.** Takes the heap's address from C.
 
 use crate::code::Failure;
@@ -16,7 +14,7 @@ pub struct Pheap {
     pub raw: RawHeap,
     pub report: Report,
     path: String,
-    /// By offset. The program holds only their addresses.
+    /// The program holds only their addresses.
     reserved: Mutex<HashMap<u64, Reserved>>,
     pub transactions: AtomicUsize,
     is_unsound: AtomicBool,
@@ -87,7 +85,6 @@ impl Pheap {
         std::ptr::with_exposed_provenance_mut(self.raw.base() + offset as usize)
     }
 
-    /// A slot may hold 0, or an offset in the heap.
     pub fn check_value(&self, value: u64) -> Result<u64, Failure> {
         match value < self.raw.len() {
             true => Ok(value),

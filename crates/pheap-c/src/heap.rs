@@ -1,5 +1,3 @@
-//! Makes, opens and closes heaps.
-//!
 //! **Unsafe.** Takes pointers from C.
 
 use crate::call::{on, run};

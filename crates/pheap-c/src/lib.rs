@@ -1,11 +1,10 @@
 //! The persistent heap for C: `craton_pheap.h` has the contract of each function.
 //!
-//! **What.** Replaces no `malloc`. A [`handle::Pheap`] is an open heap. Programs name slots and
-//! objects by addresses in the mapping; the heap knows offsets.
+//! Programs name slots and objects by addresses in the mapping; the heap knows offsets.
 //!
 //! **Failure.** Each call returns 0 or a [`code::Code`], and keeps a line of text for its thread.
 //! After a panic, from a bug or a damaged file, the heap refuses all calls but
-//! `craton_pheap_close`, and the next opening repairs it.
+//! `craton_pheap_close`.
 //!
 //! **Threads.** As [`RawHeap`](craton_persistent::raw::RawHeap). **Unsafe.** Takes pointers and
 //! functions from C.

@@ -1,5 +1,3 @@
-//! Objects and their slots.
-//!
 //! **Unsafe.** Takes pointers and functions from C.
 
 use crate::call::on;

@@ -1,5 +1,3 @@
-//! Objects that are chosen, written, and then published.
-//!
 //! **Unsafe.** Takes pointers from C.
 
 use crate::call::on;

@@ -1,5 +1,3 @@
-//! Roots: slots by name.
-//!
 //! **Unsafe.** Takes pointers and functions from C.
 
 use crate::call::on;

@@ -6,7 +6,6 @@ use crate::heap::{craton_pheap_close, craton_pheap_create, craton_pheap_open};
 use crate::report::craton_pheap_check;
 use std::ffi::{CStr, CString};
 
-/// `NO_SYNC_POINTS` of `NoSyncPoints`.
 fn in_c(name: &str) -> String {
     let mut text = String::new();
     for (i, c) in name.chars().enumerate() {

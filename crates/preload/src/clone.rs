@@ -1,12 +1,9 @@
-//! Calls that make a task with the program's memory and thread pointer.
+//! The child of a `vfork` runs on its parent's memory and thread pointer.
 //!
-//! **What.** The child of a `vfork` runs on its parent's memory and thread pointer. It may use the
-//! thread cache, but no per-CPU cache: the kernel restarts the parent's sequences only, and the
-//! child reads the parent's last CPU number. So the thread goes without per-CPU caches during the
-//! call, and for a `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the parent sleeps,
-//! both tasks then go without for good. A task with another thread pointer is detected.
-//!
-//! **Not here.** `syscall()`.
+//! It may use the thread cache, but no per-CPU cache: the kernel restarts the parent's sequences
+//! only, and the child reads the parent's last CPU number. So the thread goes without per-CPU
+//! caches during the call, and for a `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the
+//! parent sleeps, both tasks then go without for good. `syscall()` is not covered.
 //!
 //! **Unsafe.** Exports names that the whole process calls; `vfork` returns twice.
 
@@ -54,7 +51,6 @@ extern "C" fn before_vfork() -> usize {
     front::before_clone(false)
 }
 
-/// In the parent, after the child's end or a failure.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     front::after_clone(before, true);

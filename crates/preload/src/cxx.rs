@@ -1,6 +1,5 @@
-//! `operator new` and `operator delete`, in all their forms (C++17 [new.delete]).
-//!
-//! A nothrow form never calls the new handler: only the C++ runtime could catch its exception.
+//! All forms of C++17 [new.delete]. A nothrow form never calls the new handler: only the C++
+//! runtime could catch its exception.
 //!
 //! **Unsafe.** Takes C++'s pointers, exports its names.
 

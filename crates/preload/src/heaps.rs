@@ -21,7 +21,6 @@ pub struct CratonHeapStats {
     counts: OwnStats,
 }
 
-/// By `CRATON_HEAP_APART`, `CRATON_HEAP_HUGE`, `CRATON_HEAP_SMALL`.
 const PLACES: [Place; 4] = [Place::Shared, Place::Apart, Place::Huge, Place::Small];
 
 fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse>) -> T {

@@ -54,7 +54,7 @@ pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)
 }
 
-/// Accepts glibc's parameters without effect, so that programs go on.
+/// So that programs go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(parameter: c_int, _value: c_int) -> c_int {
     c_int::from(parameter == 1 || (-8..=-1).contains(&parameter))

@@ -1,5 +1,4 @@
-//! The C interface of Craton, `libcraton.so` and `libcraton.a`: thin wrappers of
-//! [`craton_malloc::front`].
+//! The C interface of Craton: thin wrappers of [`craton_malloc::front`].
 //!
 //! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad pointer goes to the
 //! process's other allocator; without one, a line with call and address, then `SIGABRT`.
