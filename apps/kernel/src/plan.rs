@@ -32,6 +32,7 @@ pub enum Refused {
     TooLittle {
         frames: usize,
     },
+    /// No range holds the metadata.
     NoRoom {
         bytes: u64,
     },

@@ -6,18 +6,25 @@ use craton_pheap::Error as HeapError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// The file cannot be made, opened or written.
     File(FileError),
+    /// The heap refuses, or is damaged.
     Heap(HeapError),
+    /// The path has a zero byte.
     Path,
     /// The `errno` of a refused rename or sync.
     System(i32),
+    /// The device holds a heap already.
     HoldsHeap,
     /// The file was used with sync points and not closed: open it with sync points again.
     HasJournal,
     /// The heap survives the end of the process, and has no sync points.
     NoSyncPoints,
+    /// The root was made for another type.
     RootType { found: u64, expected: u64 },
+    /// A null pointer.
     Null,
+    /// No such element.
     Index { index: u64, len: u64 },
 }
 

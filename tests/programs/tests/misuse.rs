@@ -2,7 +2,9 @@ use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
 enum Says {
+    /// Just this.
     Text(&'static str),
+    /// It starts `offset` bytes before, and has at least `size`.
     IntoLarge { offset: u64, size: u64 },
     /// The owner depends on the heap's later use.
     OneOf(&'static [&'static str]),

@@ -10,6 +10,7 @@ pub enum Change {
     Publish { slot: Slot, object: Reserved },
     /// Frees the slot's object and stores a value: the next of a list, or 0.
     Free { slot: Slot, value: u64 },
+    /// Stores a value.
     Set { slot: Slot, value: u64 },
 }
 
