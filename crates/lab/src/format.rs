@@ -1,3 +1,5 @@
+//! Numbers and tables for people.
+
 use std::ops::Range;
 
 /// `1.5 MiB`.

@@ -1,3 +1,5 @@
+//! Changes that happen together.
+
 use crate::error::Error;
 use crate::heap::{PersistentHeap, slot_of};
 use crate::persist::Persist;

@@ -1,3 +1,5 @@
+//! The heap with types.
+
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::options::HeapOptions;

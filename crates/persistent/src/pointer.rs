@@ -1,3 +1,5 @@
+//! Offsets in a heap, with a type.
+
 use crate::persist::{HASH, Persist, hash};
 use crate::record::Field;
 use std::fmt;

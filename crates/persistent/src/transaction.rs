@@ -1,3 +1,5 @@
+//! Values and objects that change together.
+
 use crate::error::Error;
 use crate::heap::{PersistentHeap, slot_of};
 use crate::persist::{Persist, with_buffer};

@@ -1,3 +1,5 @@
+//! Several changes as one.
+//!
 //! **Unsafe.** Reads an array of C.
 
 use crate::call::on;

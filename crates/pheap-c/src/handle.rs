@@ -1,3 +1,5 @@
+//! An open heap.
+//!
 //! **Unsafe.** Takes the heap's address from C.
 
 use crate::code::Failure;

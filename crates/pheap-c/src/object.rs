@@ -1,3 +1,5 @@
+//! Objects and their slots.
+//!
 //! **Unsafe.** Takes pointers and functions from C.
 
 use crate::call::on;

@@ -1,3 +1,5 @@
+//! A heap's contents, and the repairs of its opening.
+//!
 //! **Unsafe.** Writes to structs of C.
 
 use crate::call::on;

@@ -1,3 +1,5 @@
+//! Slots by name.
+//!
 //! **Unsafe.** Takes pointers and functions from C.
 
 use crate::call::on;

@@ -1,3 +1,5 @@
+//! Ranges and objects that change together.
+//!
 //! **Unsafe.** Takes pointers from C, and keeps a transaction without its heap's lifetime.
 
 use crate::call::on;

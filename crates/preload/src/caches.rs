@@ -1,3 +1,5 @@
+//! `craton_cache_*`.
+//!
 //! **Failure.** A bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers and functions from C.

@@ -1,3 +1,5 @@
+//! `craton_heap_*`.
+//!
 //! **Failure.** A bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers from C.

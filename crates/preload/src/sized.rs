@@ -1,3 +1,5 @@
+//! Requests that return sizes, come in batches, or carry hints.
+//!
 //! **From.** Sizes returned: P0901; `__hot_cold_t` and the C++ names: LLVM.
 //!
 //! **Unsafe.** Takes pointers from C, and exports names that compilers call.

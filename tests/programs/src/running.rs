@@ -1,3 +1,5 @@
+//! A program while it runs.
+//!
 //! **Unsafe.** Signals its child's process group.
 
 use crate::program::{Output, Program};

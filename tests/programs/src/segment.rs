@@ -1,3 +1,5 @@
+//! A process's numbers.
+
 use crate::build::library;
 use craton_tables::counters::{Counter, PROCESS};
 use craton_tables::{count_struct, counters};

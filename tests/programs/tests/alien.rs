@@ -1,3 +1,5 @@
+//! Libraries with another malloc.
+
 use craton_programs::{Output, Program, cc, library};
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! Much memory in a short time.
+
 use craton_programs::{Program, missing};
 use std::fs;
 use std::panic::catch_unwind;

@@ -1,3 +1,5 @@
+//! The debugging kit in correct programs.
+
 use craton_programs::{Output, Program, cc, missing, workspace};
 use std::io::Write;
 use std::os::fd::AsRawFd;

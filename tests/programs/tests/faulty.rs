@@ -1,3 +1,5 @@
+//! Programs with one bug each.
+
 #![cfg(target_arch = "x86_64")]
 
 mod cases;

@@ -1,3 +1,5 @@
+//! Many small objects, short-lived threads.
+
 use craton_programs::{Output, Program, missing};
 use std::fs;
 use std::path::Path;

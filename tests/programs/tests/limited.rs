@@ -1,3 +1,5 @@
+//! Limits of program and control group.
+
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};

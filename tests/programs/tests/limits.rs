@@ -1,3 +1,5 @@
+//! Exhausted and released memory.
+
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
 

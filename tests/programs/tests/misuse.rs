@@ -1,3 +1,5 @@
+//! Bad pointers.
+
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! `craton.h` and `craton.hpp`, but for caches.
+
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

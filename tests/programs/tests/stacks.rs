@@ -1,3 +1,5 @@
+//! Stacks that are hard to unwind.
+
 #![cfg(target_arch = "x86_64")]
 
 use craton_os::unwind::{self, Registers};

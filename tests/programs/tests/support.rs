@@ -1,3 +1,5 @@
+//! An unserved or hanging program fails its test.
+
 use craton_programs::{Program, cc, missing, side_by_side};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

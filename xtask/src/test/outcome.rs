@@ -1,3 +1,5 @@
+//! Reads a test program's output.
+
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! Runs test programs side by side, while others are being built.
+
 use super::job::{self, Finished, Job, Kind};
 use std::collections::HashMap;
 use std::path::PathBuf;

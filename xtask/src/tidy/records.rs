@@ -1,3 +1,5 @@
+//! The README's table of figures.
+
 use super::files::File;
 use super::generated::text;
 use serde_json::Value;

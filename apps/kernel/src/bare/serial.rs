@@ -1,3 +1,5 @@
+//! The first serial port.
+
 use super::machine::{in8, out8};
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};

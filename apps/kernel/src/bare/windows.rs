@@ -1,3 +1,5 @@
+//! Memory mapped elsewhere.
+
 use super::machine::{forget_translation, has_giant_pages};
 use super::physical::Memory;
 use super::serial::{fail, report};

@@ -1,3 +1,5 @@
+//! Transactions on ranges and objects.
+
 use super::RawHeap;
 use crate::error::Error;
 use crate::media::{AnyTx, each};
