@@ -1,4 +1,4 @@
-//! What a call returns, and its thread's message. A panic ends here; its text does not go to
+//! The result of a call, and its thread's message. A panic ends here; its text does not go to
 //! standard error.
 //!
 //! **Unsafe.** Takes heaps from C.

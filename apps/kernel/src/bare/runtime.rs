@@ -1,5 +1,5 @@
 //! Functions that the compiler expects of a C library. Loops read as volatile: the compiler would
-//! make them calls of their own functions.
+//! make them calls of the functions that they are in.
 
 use super::serial::fail;
 use core::arch::{asm, global_asm};
