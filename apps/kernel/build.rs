@@ -1,4 +1,4 @@
-//! Links the guest as a fixed image: no C library, no start files, the sections of `link.ld`.
+//! Links the guest as a fixed image by `link.ld`, without C library and start files.
 
 fn main() {
     let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

@@ -1,6 +1,4 @@
-//! Puts the commit into the program, for its documents.
-//!
-//! **Failure.** Without git, or outside a checkout, the commit is "unknown".
+//! Puts the commit into the program, for its documents; without git "unknown".
 
 use std::path::Path;
 use std::process::Command;

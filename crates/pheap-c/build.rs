@@ -1,5 +1,3 @@
-//! Flags of the shared library that no attribute can express.
-
 fn main() {
     for flag in [
         "-Wl,-soname,libcraton_pheap.so",

@@ -1,5 +1,3 @@
-//! Flags of the shared library that no attribute can express.
-
 fn main() {
     for flag in [
         "-Wl,-soname,libcraton.so",
@@ -17,7 +15,7 @@ fn main() {
     let target = ["CARGO_CFG_TARGET_ARCH", "CARGO_CFG_TARGET_OS", "CARGO_CFG_TARGET_ENV"];
     if target.map(|name| std::env::var(name).unwrap_or_default()) == ["x86_64", "linux", "gnu"] {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}/layout.ld", env!("CARGO_MANIFEST_DIR"));
-        // A static program has no second `dlopen` to call.
+        // A static program has no second `dlopen`.
         if std::env::var_os("CARGO_FEATURE_PORTABLE").is_none() {
             println!("cargo:rustc-cdylib-link-arg=-Wl,--defsym=dlopen=craton_dlopen");
             println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}/dlopen.ver", env!("CARGO_MANIFEST_DIR"));

@@ -1,11 +1,7 @@
-//! `cargo xtask golden`: compares the machine code of the fast paths with a listing in the tree.
+//! Compares the fast paths' instructions in the release build, by objdump, with
+//! `tests/programs/golden/fast-path.txt`, which `--fix` rewrites.
 //!
-//! **What.** Compares instructions of [`FUNCTIONS`] in the release build, by objdump, with
-//! `tests/programs/golden/fast-path.txt`. `--fix` rewrites the listing, in the change that caused
-//! it.
-//!
-//! **State.** [`listing`] omits addresses, hashes, distances. With another compiler than the
-//! listing's, or compiler flags (sanitizers), nothing is compared.
+//! With another compiler than the listing's, or compiler flags (sanitizers), nothing is compared.
 
 mod listing;
 
@@ -16,7 +12,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// For the linker, and for people.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("malloc", "malloc"),
     ("free", "free"),
@@ -30,7 +25,6 @@ const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` wri
 
 #[derive(Debug)]
 enum Outcome {
-    /// Or just rewritten.
     Same,
     Skipped(String),
 }

@@ -1,18 +1,15 @@
-//! The shared library as released, built alone: other packages would turn on features of shared
-//! dependencies.
+//! Built alone: other packages would turn on features of shared dependencies.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// `CRATON_LIBRARY`, or else built.
 pub fn library(root: &Path) -> Result<PathBuf, String> {
     if let Some(library) = env::var_os("CRATON_LIBRARY") {
         return Ok(library.into());
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["build", "--release", "-q", "-p", "craton-preload", "--message-format=json-render-diagnostics"];
-    // Incremental builds divide the code otherwise, which changes it.
     let mut command = Command::new(cargo);
     command.args(args).env("CARGO_INCREMENTAL", "0").current_dir(root).stderr(Stdio::inherit());
     let output = command.output().map_err(|e| format!("cannot start cargo: {e}"))?;

@@ -1,5 +1,3 @@
-//! `cargo xtask`: the repository's own checks.
-
 mod golden;
 mod library;
 mod test;

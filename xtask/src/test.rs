@@ -1,10 +1,5 @@
-//! `cargo xtask test`: builds the tests and runs their programs side by side.
-//!
-//! **What.** `cargo test` runs its programs one by one, so a waiting test idles the machine. Here
-//! one thread builds the optimized library, another the tests ([`plan`], [`build`]), and a pool
-//! ([`pool`]) runs what is built, slowest first. Doc tests run last, by cargo.
-//!
-//! **State.** `target/test-seconds.txt`: durations, for the next run's order.
+//! Builds the tests and runs their programs side by side, slowest first by
+//! `target/test-seconds.txt`, so that a waiting test does not idle the machine.
 
 mod build;
 mod job;
@@ -67,7 +62,6 @@ fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Even
     1 + usize::from(needs_library)
 }
 
-/// The pool outlives the builders.
 fn send_all(send: &Sender<Event>, events: impl IntoIterator<Item = Event>) {
     events.into_iter().for_each(|event| send.send(event).expect("the pool waits for builders"));
 }
@@ -88,7 +82,6 @@ fn doc_tests(root: &Path) -> Job {
 #[derive(Default)]
 struct Summary {
     counts: Counts,
-    /// With its program.
     tests: Vec<(Duration, String)>,
     failures: Vec<String>,
 }
@@ -97,7 +90,6 @@ impl Summary {
     fn add(&mut self, finished: Finished) {
         let Counts { passed, failed, ignored } = finished.counts;
         let name = &finished.name;
-        // loom's are empty in other builds.
         if passed + failed + ignored > 0 {
             println!("{:6.1} s  {name}: {passed} ok, {failed} not, {ignored} left out", finished.took.as_secs_f64());
         }
@@ -128,7 +120,6 @@ impl Summary {
     }
 }
 
-/// Without the file all count as slow.
 fn read_times(path: &Path) -> HashMap<String, f64> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = |line: &str| line.split_once(' ').and_then(|(s, name)| Some((name.to_owned(), s.parse().ok()?)));

@@ -1,7 +1,4 @@
 //! `cargo xtask tidy`: rules over the tree and the graph of crates.
-//!
-//! **What.** A rule is a function from text to complaints, on tokens ([`lex`]) of all platforms'
-//! code.
 
 mod arrows;
 mod commands;
@@ -32,7 +29,7 @@ use std::process::ExitCode;
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
     pub path: String,
-    /// From 1; 0: the whole file.
+    /// From 1; 0 is the whole file.
     pub line: usize,
     pub text: String,
 }
@@ -52,7 +49,6 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// `fix` first rewrites what is generated.
 pub fn run(fix: bool) -> ExitCode {
     match complaints(root(), fix) {
         Err(error) => {
@@ -130,7 +126,6 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     Ok((files.len(), found))
 }
 
-/// Part of a crate or of `papers/`, and no test.
 fn is_product(file: &File) -> bool {
     ["crates/", "papers/"].iter().any(|root| file.path.starts_with(root)) && !files::is_test_path(&file.path)
 }

@@ -1,9 +1,7 @@
-//! The guest's offers to its host: wholly free huge frames, without a balloon.
+//! The guest's offers to its host without a balloon or messages: a byte in shared memory for each
+//! huge frame.
 //!
-//! **What.** A byte in shared memory for each huge frame. The guest offers a frame that it has
-//! reclaimed; the host gives its memory back to its system, and the guest uses it again whenever
-//! it likes. No message goes either way.
-//! **From.** HyperAlloc (EuroSys 2025) keeps such states beside LLFree's; the protocol is ours.
+//! **From.** HyperAlloc (EuroSys 2025) keeps such states; the protocol is ours.
 //! **State.**
 //! ```text
 //!           offer           begin_taking        end_taking
@@ -13,12 +11,12 @@
 //! ```
 //! **Invariants.** *HB1* The guest touches a frame only in its own state. *HB2* The host drops a
 //! frame's memory only while it is `taking`.
-//! **Threads.** One host; any CPU of the guest. `take_back` waits while the host is `taking`.
+//! **Threads.** One host; any CPU of the guest.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"crtboard");
-/// Bytes before the states: magic, address of the first huge frame, number of states.
+/// Before the states: magic, address of the first huge frame, number of states.
 pub const HEAD: usize = 24;
 
 const GUESTS: u8 = 0;
@@ -50,8 +48,7 @@ impl<'a> Board<'a> {
         self.states[frame].store(OFFERED, Ordering::Release);
     }
 
-    /// By the guest: the frame is its own. Returns whether the host had taken its memory, which
-    /// then reads as zeros.
+    /// By the guest. Returns whether the host had taken the memory, which then reads as zeros.
     pub fn take_back(&self, frame: usize) -> bool {
         loop {
             let found = self.states[frame].load(Ordering::Relaxed);
@@ -67,19 +64,18 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// By the host. `false`: the frame is not offered.
+    /// By the host. `false`: not offered.
     pub fn begin_taking(&self, frame: usize) -> bool {
         // ORDERING: acquire pairs with `offer`.
         self.states[frame].compare_exchange(OFFERED, TAKING, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// By the host, after it dropped the memory of a frame of [`Board::begin_taking`].
+    /// By the host, after it dropped the memory.
     pub fn end_taking(&self, frame: usize) {
         // ORDERING: pairs with the acquire of `take_back`.
         self.states[frame].store(TAKEN, Ordering::Release);
     }
 
-    /// Frames whose memory the host has.
     pub fn taken(&self) -> usize {
         self.states.iter().filter(|state| state.load(Ordering::Relaxed) == TAKEN).count()
     }

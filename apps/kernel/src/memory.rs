@@ -1,15 +1,11 @@
-//! The machine's memory map, cleaned: sorted ranges of whole usable frames that do not overlap.
-//!
-//! **From.** The start information of PVH: ranges in any order, with holes and overlaps. Where a
-//! usable range overlaps another kind, the bytes are not usable.
+//! The machine's memory map (PVH), cleaned: sorted ranges of whole usable frames that do not
+//! overlap. Bytes that any range has as unusable are so.
 
 use core::fmt;
 
 pub const FRAME: u64 = 4096;
-/// Ranges of one kind: firmware gives about a dozen.
 pub const MOST: usize = 64;
 
-/// One of the machine's ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Given {
     pub begin: u64,
@@ -17,7 +13,6 @@ pub struct Given {
     pub is_usable: bool,
 }
 
-/// Bytes `begin..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Range {
     pub begin: u64,
@@ -36,9 +31,7 @@ impl Range {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// More ranges than [`MOST`].
     TooMany,
-    /// `begin + bytes` is above 2^64.
     Wraps(u64),
 }
 
@@ -51,7 +44,6 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Sorted, apart from each other, whole frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Map {
     ranges: [Range; MOST],
@@ -61,7 +53,7 @@ pub struct Map {
 impl Map {
     const EMPTY: Self = Self { ranges: [Range { begin: 0, end: 0 }; MOST], len: 0 };
 
-    /// Usable frames of `given`, without those that `taken` ranges touch.
+    /// Without frames that `taken` ranges touch.
     pub fn new(given: impl Iterator<Item = Given>, taken: &[Range]) -> Result<Self, Wrong> {
         let (mut usable, mut reserved) = (Self::EMPTY, Self::EMPTY);
         for Given { begin, bytes, is_usable } in given {
@@ -88,7 +80,6 @@ impl Map {
         self.ranges().iter().map(Range::frames).sum()
     }
 
-    /// Without the bytes of `taken`.
     pub fn except(&self, taken: Range) -> Result<Self, Wrong> {
         let mut reserved = Self::EMPTY;
         reserved.push(taken)?;
@@ -117,7 +108,7 @@ impl Map {
         self.len = self.len.min(kept + 1);
     }
 
-    /// Whole frames of `self` outside of `reserved`; both are sorted and joined.
+    /// Both are sorted and joined.
     fn without(&self, reserved: &Self) -> Result<Self, Wrong> {
         let mut left = Self::EMPTY;
         for range in self.ranges() {

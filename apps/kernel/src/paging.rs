@@ -1,31 +1,26 @@
 //! Page tables of x86-64, four levels, built of frames as they are needed.
 //!
 //! **Threads.** One at a time changes tables; CPUs read them at any moment, so an entry is written
-//! whole. **Not here.** Flushing of translation caches: the caller's, after [`PageTables::unmap`].
-//! **Failure.** A refused call changes no translation; tables made on its way go back.
+//! whole. The caller flushes translation caches after [`PageTables::unmap`].
+//! **Failure.** A refused call changes no translation.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 pub type Table = [AtomicU64; 512];
 
-/// Frames for tables.
 pub trait TableFrames {
-    /// A free frame's physical address; any contents.
+    /// Its physical address; any contents.
     fn get(&self) -> Option<u64>;
     fn put(&self, address: u64);
-    /// The frame as a table.
     fn table(&self, address: u64) -> &Table;
 }
 
-/// What one entry maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// 4 KiB.
     Frame,
-    /// 2 MiB.
     Huge,
-    /// 1 GiB; not all processors have it.
+    /// 1 GiB; not all CPUs have it.
     Giant,
 }
 
@@ -34,7 +29,7 @@ impl Size {
         1 << (12 + 9 * self.level())
     }
 
-    /// Of the table whose entry it is; 0 is the last.
+    /// 0 is the last table.
     fn level(self) -> u32 {
         self as u32
     }
@@ -46,11 +41,10 @@ pub enum Refused {
         address: u64,
         size: Size,
     },
-    /// Another mapping is there.
     Mapped {
         address: u64,
     },
-    /// Nothing of this size is mapped there.
+    /// Or something of another size.
     NotMapped {
         address: u64,
     },
@@ -70,7 +64,7 @@ impl fmt::Display for Refused {
 
 const PRESENT: u64 = 1;
 const WRITABLE: u64 = 2;
-/// In tables above the last: the entry maps memory itself.
+/// The entry maps memory itself.
 const LEAF: u64 = 1 << 7;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 const TOP: u32 = 3;
@@ -81,17 +75,15 @@ pub struct PageTables<'f, F> {
 }
 
 impl<'f, F: TableFrames> PageTables<'f, F> {
-    /// Nothing mapped. `None`: no frame.
     pub fn new(frames: &'f F) -> Option<Self> {
         Some(Self { frames, root: empty(frames)? })
     }
 
-    /// Physical address of the top table, for the processor.
+    /// Physical address of the top table.
     pub fn root(&self) -> u64 {
         self.root
     }
 
-    /// Maps `size` bytes at `at` to `to`, readable, writable and executable.
     pub fn map(&self, at: u64, to: u64, size: Size) -> Result<(), Refused> {
         for address in [at, to] {
             if !address.is_multiple_of(size.bytes()) {
@@ -126,7 +118,7 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         Ok(())
     }
 
-    /// Returns the physical address. Tables that become empty go back.
+    /// Returns the physical address.
     pub fn unmap(&self, at: u64, size: Size) -> Result<u64, Refused> {
         let wrong = Refused::NotMapped { address: at };
         let (entry, found, level) = self.leaf(at).ok_or(wrong)?;
@@ -138,14 +130,13 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         Ok(found & ADDRESS & !(size.bytes() - 1))
     }
 
-    /// The physical address behind a virtual one.
     pub fn translate(&self, at: u64) -> Option<u64> {
         let (_, found, level) = self.leaf(at)?;
         let inside = at & ((1 << (12 + 9 * level)) - 1);
         Some((found & ADDRESS & !((1 << (12 + 9 * level)) - 1)) | inside)
     }
 
-    /// Returns all tables; mapped memory is the caller's.
+    /// Mapped memory is the caller's.
     pub fn destroy(self) {
         self.destroy_table(self.root, TOP);
     }
@@ -183,7 +174,7 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         None
     }
 
-    /// Frees empty tables on the way to an address, the lowest first.
+    /// The lowest first.
     fn prune(&self, at: u64) {
         while let Some((entry, table)) = self.empty_below(at) {
             entry.store(0, Ordering::Release);
@@ -191,7 +182,7 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         }
     }
 
-    /// The lowest table on the way, if it is empty, and the entry that names it.
+    /// If it is empty; and the entry that names it.
     fn empty_below(&self, at: u64) -> Option<(&'f AtomicU64, u64)> {
         let (mut table, mut named_by) = (self.root, None);
         for level in (1..=TOP).rev() {

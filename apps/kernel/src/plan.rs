@@ -1,8 +1,7 @@
-//! Which frames the zone manages, and where its metadata lies: in some of these frames.
+//! Which frames the zone manages, and where its metadata lies.
 //!
-//! **State.** Frame 0 of the zone is the first usable byte rounded down to a GiB, so that pages of
-//! a GiB are aligned in it; the holes and the metadata's frames are never free. An image of the
-//! metadata, each array at a cache line:
+//! **State.** Frame 0 is the first usable byte rounded down to a GiB, so that pages of a GiB are
+//! aligned. The metadata, each array at a cache line:
 //! ```text
 //! | rows | children | trees | index | locals |
 //! ```
@@ -18,13 +17,12 @@ pub const LEAST_FRAMES: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Physical address of the zone's frame 0.
+    /// Physical, of frame 0.
     pub base: u64,
-    /// All frames of the zone, holes too.
+    /// Holes too.
     pub frames: usize,
     pub sizes: Sizes,
     pub metadata: Range,
-    /// Frames that begin free.
     pub free: Map,
 }
 
@@ -82,7 +80,6 @@ impl Plan {
         Ok(Self { base, frames, sizes, metadata, free: usable.except(metadata)? })
     }
 
-    /// Of a physical address.
     pub fn frame_of(&self, address: u64) -> usize {
         ((address - self.base) / FRAME) as usize
     }
@@ -92,7 +89,7 @@ impl Plan {
     }
 }
 
-/// Of the arrays in the metadata's bytes.
+/// In the metadata's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offsets {
     pub rows: u64,

@@ -1,6 +1,5 @@
-//! Page frames for a Linux module: the C face, and what a kernel must add.
-//!
-//! **Failure.** A panic calls the kernel's `craton_frames_panic`, which does not return.
+//! Page frames for a Linux module. A panic calls the kernel's `craton_frames_panic`, which does not
+//! return.
 #![no_std]
 
 pub use craton_frames_c::*;

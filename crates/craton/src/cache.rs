@@ -29,10 +29,7 @@
 //! craton::ObjectCache::new("counts", || std::rc::Rc::new(1));
 //! ```
 //!
-//! **Threads.** Any thread may use any cache; the closure may run in several at a time. Any thread
-//! of the program that returns memory may drop objects; the heap's background thread does not.
-//!
-//! **Failure.** A closure's panic unwinds through [`ObjectCache::alloc`], leaving nothing behind.
+//! Any thread that returns memory may drop objects; the heap's background thread does not.
 //!
 //! **Unsafe.** Turns memory of the cache into values; keeps the closure where it does not move.
 
@@ -49,7 +46,7 @@ use craton_malloc::front;
 
 pub use craton_malloc::caches::CacheStats;
 
-/// A cache of constructed values, dropped with it, unless forgotten [`CacheBox`]es keep both alive.
+/// A cache of constructed values. Forgotten [`CacheBox`]es keep it and all of them alive.
 pub struct ObjectCache<T: Send + 'static> {
     handle: usize,
     closure: Closure,
@@ -75,38 +72,38 @@ pub struct ObjectCacheOptions<'a> {
 }
 
 impl<'a> ObjectCacheOptions<'a> {
-    /// Returns options with no name, no limits, and a working set of 15 s.
+    /// No name, no limits, a working set of 15 s.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The name in statistics, reports and `debug` targets: see [`Error::CacheName`].
+    /// In statistics, reports and `debug` targets: see [`Error::CacheName`].
     pub fn name(self, name: &'a str) -> Self {
         Self { name, ..self }
     }
 
-    /// The most objects at a time, constructed free ones included; 0 for no limit.
+    /// The most objects, constructed free ones included; 0: no limit.
     pub fn limit_objects(self, objects: usize) -> Self {
         Self { limit_objects: objects, ..self }
     }
 
-    /// The most bytes of slabs (of 8 KiB or more) and magazines; 0 for no limit.
+    /// The most bytes of slabs (8 KiB or more) and magazines; 0: no limit.
     pub fn limit_bytes(self, bytes: usize) -> Self {
         Self { limit_bytes: bytes, ..self }
     }
 
-    /// Drops unneeded objects after this time, in whole milliseconds from 1 on. `None`: never.
+    /// When unneeded objects are dropped, in ms from 1 on; `None`: never.
     pub fn working_set(self, interval: Option<Duration>) -> Self {
         let ms = interval.map_or(NEVER, |i| u32::try_from(i.as_millis()).unwrap_or(NEVER).max(1));
         Self { working_set_ms: ms, ..self }
     }
 
-    /// Whether processors keep lock-free arrays of free objects; on by default.
+    /// Whether CPUs keep lock-free arrays of free objects; on by default.
     pub fn arrays(self, on: bool) -> Self {
         Self { flags: if on { 0 } else { NO_ARRAYS }, ..self }
     }
 
-    /// Makes the cache. [`Error::CacheName`], [`Error::Layout`]; [`Error::NoMemory`], also at 4096.
+    /// Also fails with [`Error::NoMemory`] at 4096 caches.
     pub fn create<T: Send + 'static>(
         self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -114,7 +111,7 @@ impl<'a> ObjectCacheOptions<'a> {
         self.create_fallible(move || Some(make()))
     }
 
-    /// [`ObjectCacheOptions::create`] with a fallible closure: `None` is [`Error::Constructor`].
+    /// [`Self::create`] with a fallible closure: `None` is [`Error::Constructor`].
     pub fn create_fallible<T: Send + 'static, F: Fn() -> Option<T> + Send + Sync + 'static>(
         self,
         make: F,
@@ -136,7 +133,7 @@ impl<'a> ObjectCacheOptions<'a> {
         match made {
             Ok(handle) => Ok(ObjectCache { handle, closure, makes: PhantomData }),
             Err(why) => {
-                // SAFETY: nothing else has a pointer to the closure.
+                // SAFETY: nothing else points to the closure.
                 unsafe { closure.end() };
                 Err(match why {
                     Refused::Name => Error::CacheName,
@@ -148,13 +145,12 @@ impl<'a> ObjectCacheOptions<'a> {
     }
 }
 
-/// It does not move.
 struct Closure {
     at: *mut u8,
     drop: unsafe fn(*mut u8),
 }
 
-// SAFETY: every constructor requires a closure that is `Send` and `Sync`.
+// SAFETY: every constructor requires a `Send` and `Sync` closure.
 unsafe impl Send for Closure {}
 // SAFETY: likewise.
 unsafe impl Sync for Closure {}
@@ -169,13 +165,13 @@ impl Closure {
         if at.is_null() {
             return None;
         }
-        // SAFETY: allocated with the closure's size and alignment.
+        // SAFETY: of the closure's size and alignment.
         unsafe { at.cast::<F>().write(closure) };
         Some(Self { at, drop: drop_closure::<F> })
     }
 
     /// # Safety
-    /// No call of the closure follows; once.
+    /// Once; no call of the closure follows.
     unsafe fn end(&self) {
         // SAFETY: by the contract; `new`'s closure.
         unsafe { (self.drop)(self.at) }
@@ -183,7 +179,7 @@ impl Closure {
 }
 
 /// # Safety
-/// `at` is a closure of this type, in memory of the heap unless it has no size.
+/// `at` is such a closure, in memory of the heap unless it has no size.
 unsafe fn drop_closure<F>(at: *mut u8) {
     // SAFETY: by the contract.
     unsafe {
@@ -197,7 +193,7 @@ unsafe fn drop_closure<F>(at: *mut u8) {
 }
 
 /// # Safety
-/// `object` is memory for a `T`, `argument` the closure.
+/// `object` has room for a `T`; `argument` is the closure.
 unsafe extern "C-unwind" fn construct<T, F: Fn() -> Option<T>>(object: *mut c_void, argument: *mut c_void) -> c_int {
     // SAFETY: by the contract.
     let make = unsafe { &*argument.cast::<F>() };
@@ -219,19 +215,19 @@ unsafe extern "C-unwind" fn destroy<T>(object: *mut c_void, _: *mut c_void) {
 }
 
 impl<T: Send + 'static> ObjectCache<T> {
-    /// A cache with the usual options.
+    /// A cache with the default options.
     pub fn new(name: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Result<Self, Error> {
         ObjectCacheOptions::new().name(name).create(make)
     }
 
-    /// An object, as its constructor or its last user left it.
+    /// A closure's panic unwinds, and leaves nothing.
     #[inline]
     pub fn alloc(&self) -> Result<CacheBox<'_, T>, Error> {
         let object = api::alloc(self.handle);
         self.boxed("ObjectCache::alloc", object)
     }
 
-    /// [`ObjectCache::alloc`] that waits, without memory or at the limit, for a freed object.
+    /// Waits, without memory or at the limit, for a freed object.
     pub fn alloc_timeout(&self, timeout: Duration) -> Result<CacheBox<'_, T>, Error> {
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let object = api::alloc_wait(self.handle, ns);
@@ -256,7 +252,7 @@ impl<T: Send + 'static> ObjectCache<T> {
         api::prefill(self.handle, objects).map_err(|f| self.error("ObjectCache::prefill", f))
     }
 
-    /// Drops free objects of whole slabs that are not reserved; returns the bytes freed.
+    /// Drops free objects of unreserved whole slabs; returns the bytes freed.
     pub fn reap(&self) -> Result<usize, Error> {
         api::reap(self.handle).map_err(|f| self.error("ObjectCache::reap", f))
     }
@@ -305,20 +301,20 @@ impl<T: Send + 'static> fmt::Debug for ObjectCache<T> {
     }
 }
 
-/// An object of an [`ObjectCache`], returned to it, still constructed, when the box is dropped.
+/// An object, returned to its cache, still constructed, when dropped.
 pub struct CacheBox<'c, T: Send + 'static> {
     value: NonNull<T>,
     cache: &'c ObjectCache<T>,
     owns: PhantomData<T>,
 }
 
-// SAFETY: the box owns its object, which any thread may free.
+// SAFETY: the box owns its object; any thread may free it.
 unsafe impl<T: Send> Send for CacheBox<'_, T> {}
 // SAFETY: `&CacheBox` gives only `&T`.
 unsafe impl<T: Send + Sync> Sync for CacheBox<'_, T> {}
 
 impl<'c, T: Send + 'static> CacheBox<'c, T> {
-    /// The value for the rest of the program: the cache will not end.
+    /// The value for good: the cache will not end.
     pub fn leak(self) -> &'c mut T {
         let mut value = self.value;
         forget(self);
@@ -339,7 +335,7 @@ impl<T: Send + 'static> Deref for CacheBox<'_, T> {
 impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box's object; `&mut self` makes the access exclusive.
+        // SAFETY: the box's object, exclusively borrowed.
         unsafe { self.value.as_mut() }
     }
 }
@@ -347,7 +343,7 @@ impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
 impl<T: Send + 'static> Drop for CacheBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box's object, which is dropped.
+        // SAFETY: the box's object, dropped here.
         if let Err(misuse) = unsafe { api::free(self.cache.handle, self.value.as_ptr().cast()) } {
             front::die("CacheBox::drop", self.value.as_ptr().cast(), misuse);
         }

@@ -2,20 +2,19 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No memory, a reached limit of a heap or cache, or an impossible size or alignment.
+    /// No memory, a limit is reached, or an impossible size or alignment.
     NoMemory,
-    /// A heap's name has more than 31 bytes, or others than printable ASCII without `"` and `\`.
+    /// More than 31 bytes, or others than printable ASCII without `"` and `\`.
     Name,
-    /// There is no such option, or it has no such value.
+    /// No such option, or no such value.
     Option,
-    /// A cache's name has more than 31 bytes, invisible characters or one of `"`, `\\`, `:`, `+`,
-    /// `,` and `=`, or it is a number, `large` or `malloc`.
+    /// More than 31 bytes, invisible characters or one of `"\:+,=`, a number, `large` or `malloc`.
     CacheName,
-    /// A cache cannot have objects of such a size (above 1 MiB) or alignment (above 1 MiB).
+    /// Objects of a cache have at most 1 MiB, and an alignment of at most 1 MiB.
     Layout,
-    /// A cache's constructor reported a failure.
+    /// The constructor reported a failure.
     Constructor,
-    /// A constructor or destructor uses the cache whose object it makes or ends.
+    /// A constructor or destructor uses its object's cache.
     Recursive,
     /// No object came back in time.
     TimedOut,

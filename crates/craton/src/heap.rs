@@ -20,10 +20,6 @@
 //! # Ok::<(), craton::Error>(())
 //! ```
 //!
-//! **Threads.** Any thread may use any heap: each has a lock.
-//!
-//! **Failure.** [`Error::NoMemory`], also at a heap's limit or for an alignment above 2 MiB.
-//!
 //! **Unsafe.** Turns memory of the heap into values, and hands out raw memory.
 
 use crate::error::Error;
@@ -38,7 +34,8 @@ use craton_malloc::{Misuse, front};
 
 pub use craton_malloc::heaps::Place;
 
-/// A separate heap. Dropping it returns all its memory at once, without visiting objects.
+/// A separate heap. Dropping it returns all its memory at once, without visiting objects; a lock
+/// serves threads.
 pub struct Heap {
     handle: usize,
 }
@@ -64,28 +61,28 @@ impl Default for HeapOptions<'_> {
 }
 
 impl<'a> HeapOptions<'a> {
-    /// Returns options with no name and no limit; the heap shares hugepages with other objects.
+    /// No name, no limit; hugepages shared with other objects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The name that statistics show: at most 31 bytes of printable ASCII without `"` and `\`.
+    /// In statistics: at most 31 bytes of printable ASCII without `"` and `\`.
     pub fn name(self, name: &'a str) -> Self {
         Self { name, ..self }
     }
 
-    /// Limits the bytes of slabs (8 KiB or more) and of objects above 256 KiB, rounded up to 8 KiB;
+    /// The most bytes of slabs (8 KiB or more) and of objects above 256 KiB, rounded up to 8 KiB;
     /// 0: no limit.
     pub fn limit(self, bytes: usize) -> Self {
         Self { limit: bytes, ..self }
     }
 
-    /// Sets where the heap's memory lies.
+    /// Where the heap's memory lies.
     pub fn place(self, place: Place) -> Self {
         Self { place, ..self }
     }
 
-    /// Makes the heap. [`Error::NoMemory`] also when there are 65536 already.
+    /// Fails with [`Error::NoMemory`], also at 65536 heaps.
     pub fn create(self) -> Result<Heap, Error> {
         let options = heaps::Options { name: self.name.as_bytes(), limit: self.limit, place: self.place };
         match api::create(options) {
@@ -97,20 +94,20 @@ impl<'a> HeapOptions<'a> {
 }
 
 impl Heap {
-    /// A heap with the usual options.
+    /// A heap with the default options.
     pub fn new() -> Result<Self, Error> {
         HeapOptions::new().create()
     }
 
-    /// A value in the heap, dropped and freed with the box.
+    /// A value, dropped and freed with the box.
     pub fn alloc_value<T>(&self, value: T) -> Result<HeapBox<'_, T>, Error> {
         let place = self.alloc(Layout::new::<T>())?.cast::<T>();
-        // SAFETY: allocated with the value's size and alignment.
+        // SAFETY: of the value's size and alignment.
         unsafe { place.write(value) };
         Ok(HeapBox { value: place, heap: self, owns: PhantomData })
     }
 
-    /// A value that lives as long as the heap, without a drop at its end.
+    /// A value that lives as long as the heap and is not dropped.
     #[allow(clippy::mut_from_ref)] // Each call returns separate memory.
     pub fn alloc_ref<T>(&self, value: T) -> Result<&mut T, Error> {
         let mut place = self.alloc(Layout::new::<T>())?.cast::<T>();
@@ -121,24 +118,23 @@ impl Heap {
         }
     }
 
-    /// A copy of a slice, which stays as long as the heap.
-    #[allow(clippy::mut_from_ref)] // Each call returns separate memory.
+    /// A copy that lives as long as the heap.
+    #[allow(clippy::mut_from_ref)]
     pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
         let place = self.alloc(Layout::for_value(from))?.cast::<T>();
-        // SAFETY: the place has the slice's size; only this call uses it while the heap is
-        // borrowed.
+        // SAFETY: of the slice's size; only this call uses it while the heap is borrowed.
         unsafe {
             place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
             Ok(slice::from_raw_parts_mut(place.as_ptr(), from.len()))
         }
     }
 
-    /// Raw memory of the heap; at least a byte, also for an empty layout.
+    /// At least a byte. [`Error::NoMemory`] also for an alignment above 2 MiB.
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, Error> {
         self.raw("Heap::alloc", layout, false)
     }
 
-    /// Raw memory of the heap that reads as zeros.
+    /// Memory that reads as zeros.
     pub fn alloc_zeroed(&self, layout: Layout) -> Result<NonNull<u8>, Error> {
         self.raw("Heap::alloc_zeroed", layout, true)
     }
@@ -151,7 +147,7 @@ impl Heap {
     /// Frees raw memory.
     ///
     /// # Safety
-    /// The memory came from this heap, was not freed, and is not used any longer.
+    /// It is this heap's, not freed, and no longer used.
     pub unsafe fn dealloc(&self, pointer: NonNull<u8>) {
         // SAFETY: by the contract.
         if let Err(misuse) = unsafe { api::free(self.handle, pointer.as_ptr()) } {
@@ -159,12 +155,12 @@ impl Heap {
         }
     }
 
-    /// Resizes raw memory of alignment at most 16, keeping its contents up to the smaller size. On
-    /// failure the memory is unchanged.
+    /// Resizes memory of alignment at most 16; contents stay as far as they fit. After an error it
+    /// is unchanged.
     ///
     /// # Safety
-    /// The memory came from this heap and was not freed; if another pointer is returned, the old
-    /// one is no longer used.
+    /// It is this heap's and not freed; if another pointer is returned, the old one is no longer
+    /// used.
     pub unsafe fn realloc(&self, pointer: NonNull<u8>, size: usize) -> Result<NonNull<u8>, Error> {
         // SAFETY: by the contract.
         match unsafe { api::realloc(self.handle, pointer.as_ptr(), size) } {
@@ -200,7 +196,7 @@ impl fmt::Debug for Heap {
     }
 }
 
-/// A number for each row of the table but the heap's.
+/// Of each row of the table but the heap's.
 macro_rules! heap_stats {
     ($id:ident: $unit_of_id:ident, $text_of_id:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
         /// Counts of a heap.
@@ -222,14 +218,14 @@ macro_rules! heap_stats {
 craton_tables::counters!(heap, heap_stats);
 
 impl HeapStats {
-    /// The heap's name.
+    /// As [`HeapOptions::name`] set it.
     pub fn name(&self) -> &str {
         let len = self.name.iter().position(|b| *b == 0).unwrap_or(self.name.len());
         core::str::from_utf8(&self.name[..len]).unwrap_or_default()
     }
 }
 
-/// A value in a [`Heap`].
+/// A value, dropped and freed with its box.
 pub struct HeapBox<'h, T> {
     value: NonNull<T>,
     heap: &'h Heap,
@@ -242,7 +238,7 @@ unsafe impl<T: Send> Send for HeapBox<'_, T> {}
 unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
 
 impl<'h, T> HeapBox<'h, T> {
-    /// The value, off the heap.
+    /// Moves the value off the heap.
     pub fn into_inner(self) -> T {
         // SAFETY: read once: the box's drop does not run.
         unsafe {
@@ -253,11 +249,11 @@ impl<'h, T> HeapBox<'h, T> {
         }
     }
 
-    /// The value for as long as the heap, which will not drop it.
+    /// The value, not dropped, for as long as the heap.
     pub fn leak(self) -> &'h mut T {
         let mut value = self.value;
         core::mem::forget(self);
-        // SAFETY: the box owns the value, whose memory stays while the heap is borrowed.
+        // SAFETY: the box's value, whose memory stays while the heap is borrowed.
         unsafe { value.as_mut() }
     }
 }
@@ -265,21 +261,21 @@ impl<'h, T> HeapBox<'h, T> {
 impl<T> Deref for HeapBox<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the box owns the value.
+        // SAFETY: the box's value.
         unsafe { self.value.as_ref() }
     }
 }
 
 impl<T> DerefMut for HeapBox<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box owns the value; `&mut self` makes the access exclusive.
+        // SAFETY: the box's value, exclusively borrowed.
         unsafe { self.value.as_mut() }
     }
 }
 
 impl<T> Drop for HeapBox<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: dropped once, and its memory freed behind it.
+        // SAFETY: the box's value, dropped once.
         unsafe {
             self.value.drop_in_place();
             self.heap.dealloc(self.value.cast());

@@ -10,14 +10,10 @@
 //! }
 //! ```
 //!
-//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, shared with the C
-//! functions of `libcraton.so`; `CRATON_OPTIONS` sets options. Also: [`Heap`]s destroyed whole,
-//! [`ObjectCache`]s whose values stay constructed, [`Hint`]s, [`background_actions`],
-//! [`set_limit_callback`], and methods of [`Craton`] for batches, sizes, statistics and options
-//! (limits are options).
+//! **What.** [`Craton`] is a [`GlobalAlloc`] over the process's heap, shared with the C functions
+//! of `libcraton.so`; `CRATON_OPTIONS` sets options, limits among them.
 //!
-//! **Failure.** No memory is a null pointer, which Rust turns into an error. Freeing a pointer that
-//! was never allocated ends the process with its address.
+//! **Failure.** Freeing a pointer that was never allocated ends the process with its address.
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
@@ -80,7 +76,7 @@ unsafe impl GlobalAlloc for Craton {
         }
         let object = front::aligned_by::<{ TRUSTED }>(layout.align(), layout.size());
         if !object.is_null() {
-            // SAFETY: the object has this size, and no other user before the return.
+            // SAFETY: of this size, with no other user yet.
             unsafe { object.write_bytes(0, layout.size()) };
         }
         object
@@ -91,9 +87,9 @@ unsafe impl GlobalAlloc for Craton {
             if front::serves(pointer, layout.size(), size) {
                 return pointer;
             }
-            // It often shrinks in place, in the class of the old size.
+            // It often shrinks in place, in its old class.
         } else if layout.align() <= ALIGN {
-            // SAFETY: the old pointer is given up if the new one is not null.
+            // SAFETY: given up if the new pointer is not null.
             return match unsafe { front::realloc(pointer, size) } {
                 Ok(new) => new,
                 Err(misuse) => front::die("realloc", pointer, misuse),
@@ -104,7 +100,7 @@ unsafe impl GlobalAlloc for Craton {
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: two distinct objects of these bytes; the old pointer is given up.
+        // SAFETY: distinct objects of these bytes; the old pointer is given up.
         unsafe {
             new.copy_from_nonoverlapping(pointer, layout.size().min(size));
             self.dealloc(pointer, layout);

@@ -13,22 +13,22 @@ use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 use craton_tables::counters;
 
-/// How the program will use an object. Kinds have separate slabs and hugepages; each object costs a
-/// lock.
+/// How the program will use an object. Each kind has separate slabs and hugepages; each object
+/// costs a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hint {
-    /// Rarely used: on small pages, which the system reclaims one by one.
+    /// Lies on small pages, which the system reclaims one by one.
     Cold,
-    /// The object is in constant use: it lies on hugepages, in a small heap too.
+    /// Lies on hugepages, in a small heap too.
     Hot,
-    /// The object is one of many long-lived ones: it lies apart from others' hugepages.
+    /// One of many long-lived objects: off others' hugepages.
     Dense,
-    /// Gone soon, together with its like: their hugepages come free whole.
+    /// Freed together with its like: their hugepages come free whole.
     ShortLived,
 }
 
-/// A number for each row of the table but the process id.
+/// Of each row of the table but the process id.
 macro_rules! stats {
     ($pid:ident: $unit_of_pid:ident, $text_of_pid:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
         /// Counts of the process.
@@ -49,7 +49,7 @@ macro_rules! stats {
 counters!(process, stats);
 
 impl Craton {
-    /// Usable bytes of an object of this layout; 0 for a size that no object can have.
+    /// Usable bytes of an object of this layout; 0 for an impossible size.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -59,8 +59,8 @@ impl Craton {
         sizes::good_size(layout.size(), layout.align())
     }
 
-    /// Allocates at least the layout's size; the slice's length is the usable size. Free it by
-    /// `dealloc` with the same alignment and any size from the requested to the usable one.
+    /// The slice's length is the usable size. Free it by `dealloc` with the same alignment and any
+    /// size from the requested to the usable one.
     ///
     /// ```
     /// use std::alloc::{GlobalAlloc, Layout};
@@ -76,8 +76,8 @@ impl Craton {
         NonNull::new(object).map(|o| NonNull::slice_from_raw_parts(o, size)).ok_or(Error::NoMemory)
     }
 
-    /// Allocates an object placed by a hint, aligned to at most 2 MiB. Free it by
-    /// [`Craton::free_hinted`], not by `dealloc`, which assumes an ordinary slab.
+    /// Aligned to at most 2 MiB. Free it by [`Craton::free_hinted`]: `dealloc` assumes an ordinary
+    /// slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -96,10 +96,10 @@ impl Craton {
         NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
     }
 
-    /// Frees an object of [`Craton::alloc_hinted`]; aborts with its address if it is not one.
+    /// Aborts with the address of an object that is not of [`Craton::alloc_hinted`].
     ///
     /// # Safety
-    /// The object was not freed, and is not used any longer.
+    /// It was not freed, and is no longer used.
     pub unsafe fn free_hinted(&self, object: NonNull<u8>) {
         // SAFETY: by the contract.
         if let Err(misuse) = unsafe { front::free(object.as_ptr()) } {
@@ -107,8 +107,7 @@ impl Craton {
         }
     }
 
-    /// Allocates an object of the layout for each place, faster than one by one. Returns their
-    /// number; they are at the front, and the other places are unchanged.
+    /// Returns the number of objects; the places behind them are unchanged.
     ///
     /// ```
     /// use std::{alloc::Layout, ptr::null_mut};
@@ -119,7 +118,7 @@ impl Craton {
     /// ```
     pub fn alloc_batch(&self, layout: Layout, into: &mut [*mut u8]) -> usize {
         if layout.align() <= ALIGN {
-            // SAFETY: the slice has this many places.
+            // SAFETY: the slice has these places.
             return unsafe { batch::alloc(layout.size(), into.len(), into.as_mut_ptr()) };
         }
         for (i, place) in into.iter_mut().enumerate() {
@@ -132,16 +131,16 @@ impl Craton {
         into.len()
     }
 
-    /// Frees objects of any layouts; null pointers among them are skipped.
+    /// Frees objects of any layouts, and skips null pointers.
     ///
     /// # Safety
-    /// Each was allocated by Craton, was not freed, and is not used any longer.
+    /// Each is Craton's, not freed, and no longer used.
     pub unsafe fn free_batch(&self, objects: &[*mut u8]) {
         // SAFETY: by the contract.
         unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }
     }
 
-    /// Releases all free memory to the system, also between objects; returns the bytes.
+    /// Releases all free memory, also between objects, to the system; returns the bytes.
     pub fn release(&self) -> u64 {
         front::release()
     }
@@ -158,7 +157,7 @@ impl Craton {
         Stats::of(counted())
     }
 
-    /// Writes all statistics as JSON, truncated, with a closing 0 byte; returns the full length.
+    /// Writes all statistics as JSON, truncated, and a 0 byte; returns the full length.
     ///
     /// ```
     /// let mut buffer = vec![0; craton::Craton.stats_json(&mut []) + 1000];
@@ -181,8 +180,7 @@ impl Craton {
         if options::set_by_program(key.as_bytes(), value.as_bytes()) { Ok(()) } else { Err(Error::Option) }
     }
 
-    /// An option's value; `None` if there is no such option, the buffer lacks room for the value
-    /// and a byte more, or the value is not UTF-8.
+    /// `None` if unknown, not UTF-8, or longer than the buffer less a byte.
     pub fn option<'b>(&self, key: &str, buffer: &'b mut [u8]) -> Option<&'b str> {
         let mut text = Text::new(buffer);
         let known = options::get(key.as_bytes(), &mut text);
@@ -193,7 +191,7 @@ impl Craton {
         core::str::from_utf8(&buffer[..len]).ok()
     }
 
-    /// The names of all options, by the alphabet.
+    /// The names of all options, in alphabetical order.
     ///
     /// ```
     /// assert!(craton::Craton.options().any(|key| key == "release_rate"));

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Counts its instances.
 struct Counted {
     there: Arc<AtomicUsize>,
     uses: usize,
@@ -34,7 +33,7 @@ fn objects_stay_constructed_and_are_dropped_with_their_cache() {
     let (there, cache) = counted("stay");
     for round in 0..10 {
         let mut out: Vec<_> = (0..500).map(|_| cache.alloc().unwrap()).collect();
-        // On another processor the thread does not find the first one's array.
+        // On another CPU the thread does not find the first one's array.
         assert!(out.iter().all(|c| c.uses <= round), "as the last user left them");
         out.iter_mut().for_each(|c| c.uses += 1);
     }

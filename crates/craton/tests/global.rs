@@ -1,4 +1,4 @@
-//! The harness, threads and output included.
+//! The harness, its threads and output included, on Craton.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ fn collections_and_threads_live_on_craton() {
 fn layouts_of_any_alignment_are_kept_by_realloc() {
     for align in [1, 16, 64, 4096, 8192, 1 << 16, 1 << 21, 1 << 22] {
         let layout = Layout::from_size_align(100, align).unwrap();
-        // SAFETY: sizes are not 0; pointers are used within their size and freed with their layout.
+        // SAFETY: no size is 0; pointers are used within their size and freed with their layout.
         unsafe {
             let first = ALLOCATOR.alloc_zeroed(layout);
             assert_eq!(first as usize % align, 0);

@@ -1,6 +1,4 @@
-//! Arrays for a zone's metadata.
-//!
-//! Each begins on a cache line, and has a line more, to detect writes behind its end.
+//! Arrays for a zone's metadata, each with a line more, to detect writes behind its end.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Local, Metadata, Sizes};
@@ -32,16 +30,14 @@ impl<T> Array<T> {
 
 pub struct Arrays {
     pub rows: Array<AtomicU64>,
-    /// The words of huge frames.
     pub children: Array<AtomicU32>,
     pub trees: Array<AtomicU16>,
     pub index: Array<AtomicU64>,
-    /// Words of processors.
     pub locals: Vec<Local>,
 }
 
 impl Arrays {
-    /// Every byte is `fill`, but for the processors', which are 0.
+    /// The CPUs' words are 0.
     pub fn new(sizes: &Sizes, fill: u8) -> Self {
         let word = || AtomicU64::new(u64::from_ne_bytes([fill; 8]));
         Self {

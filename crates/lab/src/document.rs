@@ -14,11 +14,10 @@ use std::ffi::OsString;
 pub struct Document<R = Row> {
     pub name: String,
     pub machine: Machine,
-    /// The commit of the sources, or `unknown`.
     pub commit: String,
     pub command: Vec<String>,
     pub rows: Vec<R>,
-    /// A ratio below 1 means that Craton needs less.
+    /// Below 1 Craton needs less.
     pub ratios: BTreeMap<String, f64>,
     /// 95 %, from five rounds on.
     pub intervals: BTreeMap<String, [f64; 2]>,
@@ -31,7 +30,6 @@ pub struct Document<R = Row> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     pub name: String,
-    /// File name; none: the C library's.
     pub library: Option<String>,
     pub variables: BTreeMap<String, String>,
 }
@@ -51,21 +49,17 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
-    /// The run's number, from 0.
     pub run: usize,
     pub wall_s: f64,
     pub cpu_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// The peak of the largest process.
     pub peak_rss_bytes: u64,
-    /// None if the run was too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     pub minor_faults: u64,
     pub major_faults: u64,
-    /// Anonymous, at the peak.
     pub hugepage_bytes: u64,
-    /// Share of that moment's anonymous memory, 0 to 1.
+    /// 0 to 1.
     pub hugepage_coverage: Option<f64>,
     /// Of a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,13 +130,11 @@ impl<R> Document<R> {
 }
 
 impl<R: Serialize> Document<R> {
-    /// Indented JSON. Error: a number that JSON cannot hold.
     pub fn text(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// The commit that this program was built from, or `unknown`.
 pub fn commit() -> &'static str {
     env!("CRATON_COMMIT")
 }

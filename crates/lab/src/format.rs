@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Writes bytes in the largest unit that leaves a whole digit: `1.5 MiB`.
+/// `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -18,7 +18,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Writes a time as `12.35 ms`.
+/// `12.35 ms`.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 0.001 {
         format!("{:.0} µs", seconds * 1e6)
@@ -29,7 +29,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Writes a count as `1,234,567`.
+/// `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -42,7 +42,7 @@ pub fn count(count: u64) -> String {
     out
 }
 
-/// Pads; `left` columns are aligned left, others right.
+/// Columns not in `left` are aligned right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
@@ -53,12 +53,10 @@ pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     rows.iter().map(|row| row.iter().enumerate().map(pad).collect()).collect()
 }
 
-/// [`columns`] as text, two spaces between them.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
 }
 
-/// A [`table`] in [`blocks`], with an empty line between them.
 pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) -> String {
     let cells = columns(rows, left);
     let block = |range: Range<usize>| {
@@ -71,8 +69,7 @@ pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) 
     blocks(&cells, keys, &[], width).into_iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// The columns behind the first `keys`, in blocks of at most `width` characters with the keys, at
-/// least one. A `joined` column stays with the one before.
+/// Splits the columns behind the first `keys`; a `joined` one stays with the one before.
 pub fn blocks(rows: &[Vec<String>], keys: usize, joined: &[usize], width: usize) -> Vec<Range<usize>> {
     let widths: Vec<usize> = rows.first().into_iter().flatten().map(|cell| cell.chars().count() + 2).collect();
     let starts: Vec<usize> = (keys..widths.len()).filter(|column| !joined.contains(column)).collect();

@@ -1,10 +1,5 @@
-//! The lab: the same command on several allocators, side by side.
-//!
-//! **What.** [`measure`] runs a command in turn (A B A B …) on several allocators. [`micro`] times
-//! single calls. [`replay`] repeats a page-heap trace on other policies. The rest evaluates and
-//! shows.
-//!
-//! **Units.** Names end in `_s` (seconds), `_bytes`.
+//! The lab: the same command on several allocators ([`measure`]), single calls ([`micro`]),
+//! page-heap traces on other policies ([`replay`]). Names end in `_s` (seconds), `_bytes`.
 //!
 //! **Failure.** A failed run has a [`measure::Status`], and is in no median.
 

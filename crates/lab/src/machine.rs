@@ -1,4 +1,4 @@
-//! The machine of a measurement. An unknown value is "unknown", or 0.
+//! The machine of a measurement. Unknown values are "unknown" or 0.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -7,10 +7,10 @@ use std::fs;
 pub struct Machine {
     pub kernel: String,
     pub cpu: String,
-    /// The processors that this process may use.
+    /// That this process may use.
     pub cpus: usize,
     pub memory_bytes: u64,
-    /// Says `always`, `madvise` or `never`.
+    /// `always`, `madvise` or `never`.
     pub thp: String,
 }
 
@@ -33,7 +33,7 @@ pub fn processors() -> Vec<usize> {
     value(&status, "Cpus_allowed_list").and_then(processor_list).unwrap_or_default()
 }
 
-/// Ascending numbers of `0,2-3`; none for an empty or bad list.
+/// `0,2-3`, ascending.
 pub fn processor_list(text: &str) -> Option<Vec<usize>> {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<usize>().ok()).flatten();
     let mut numbers = Vec::new();
@@ -54,12 +54,10 @@ pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().filter_map(|line| line.split_once(':')).find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim())
 }
 
-/// `123 kB`, as /proc writes sizes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Of `always [madvise] never`.
 fn chosen(text: &str) -> Option<&str> {
     Some(text.split_once('[')?.1.split_once(']')?.0)
 }

@@ -1,16 +1,11 @@
-//! The same command on several allocators, in turn.
+//! The same command on several allocators, in turn: a disturbance of the machine affects all.
 //!
-//! **What.** Rounds of one run on each allocator, so that a disturbance of the machine affects all.
-//! An allocator is a preloaded library, nothing for the C library's. A program that links an
-//! allocator then runs on that (`real/redis-list.sh` preloads `libc.so.6` for this reason).
+//! **What.** An allocator is a preloaded library. A program that links an allocator runs on that,
+//! unless it preloads `libc.so.6` (`real/redis-list.sh`). Processes left in a run's group would
+//! disturb the next: they are killed.
 //!
-//! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
-//! standard error, whose end is kept. Processes left in the group are killed, since they would
-//! disturb the next run.
-//!
-//! **Proof.** A library that cannot be preloaded would be measured as the C library. So each
-//! allocator's first warm-up is watched ([`proof`]): if no process was bound to the library's
-//! malloc, or the largest has not mapped it, the run is [`Status::NotServed`].
+//! **Proof.** A library that cannot be preloaded would be measured as the C library: unless the
+//! first warm-up proves its service ([`proof`]), the run is [`Status::NotServed`].
 
 mod launcher;
 pub mod once;
@@ -34,7 +29,7 @@ pub const STDERR_BYTES: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     pub name: String,
-    /// The library to preload, before those of `LD_PRELOAD`. None means the C library's allocator.
+    /// Before those of `LD_PRELOAD`; none: the C library's allocator.
     pub preload: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
 }
@@ -50,14 +45,13 @@ impl Allocator {
 }
 
 pub struct Plan<'a> {
-    /// The program, sought in `PATH`, and its arguments.
     pub command: Vec<OsString>,
     pub allocators: Vec<Allocator>,
     pub runs: usize,
     pub warmup: usize,
-    /// Whether to prove service; adds a run if there is no warm-up.
+    /// Adds a run if there is no warm-up.
     pub prove: bool,
-    /// The processors that the command stays on; empty means any.
+    /// Empty: any.
     pub processors: Vec<usize>,
     pub timeout: Option<Duration>,
     /// The command is a server that this loads and ends; none: it ends by itself.
@@ -70,9 +64,9 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
-    /// The round's number, from 0; none in the warm-up.
+    /// None in the warm-up.
     pub round: Option<usize>,
-    /// Runs, with warm-up.
+    /// With warm-up.
     pub done: usize,
     pub total: usize,
 }
@@ -80,12 +74,10 @@ pub struct Progress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// Status 0, on the allocator asked for.
     Ok,
     Exit(i32),
     Signal(i32),
     TimedOut,
-    /// Status 0, but on another allocator.
     NotServed,
     CannotStart(String),
     /// A server on which the command for readiness never succeeded.
@@ -111,12 +103,10 @@ impl fmt::Display for Status {
     }
 }
 
-/// Time and faults include descendants that ended before the command, but no other process that it
-/// only talks to.
+/// Time and faults include descendants that ended before the command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// The round's number, from 0.
     pub index: usize,
     /// Monotonic time from before the process starts to its end; of a server, the load's.
     pub wall_s: f64,
@@ -125,23 +115,20 @@ pub struct Run {
     /// The peak of any one process, from the kernel or a sample; of a server, the peak of its
     /// samples.
     pub peak_rss_bytes: u64,
-    /// The largest process's median over samples in the run's second half; none for a run too
-    /// short.
+    /// The largest process's median in the run's second half.
     pub steady_rss_bytes: Option<u64>,
-    /// Page faults without input.
     pub minor_faults: u64,
-    /// Page faults that needed input.
+    /// With input.
     pub major_faults: u64,
-    /// Anonymous, in the sample with the largest resident set; 0 without samples.
+    /// Anonymous, in the sample with the largest resident set.
     pub hugepage_bytes: u64,
-    /// The share of that sample's anonymous memory, 0 to 1.
+    /// 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// Samples of the largest process, about every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     /// Of a server.
     pub load: Option<Load>,
     pub status: Status,
-    /// The end of what the command wrote, at most [`STDERR_BYTES`].
+    /// At most [`STDERR_BYTES`].
     pub stderr: String,
 }
 
@@ -173,7 +160,7 @@ impl Run {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Counted runs, and failed warm-ups of excluded allocators, in order.
+    /// Counted runs, and failed warm-ups of excluded allocators.
     pub runs: Vec<Run>,
     pub service: BTreeMap<String, Service>,
 }
@@ -184,10 +171,7 @@ struct Turn<'a> {
     proven: bool,
 }
 
-/// The warm-up, then `runs` rounds of one run on each allocator.
-///
-/// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is
-/// round 0. When `stop` is set, returns the runs so far.
+/// An allocator whose warm-up cannot start, times out or is not served is excluded.
 pub fn measure(plan: &Plan<'_>) -> Measured {
     let mut measured = Measured::default();
     let warmup = plan.warmup.max(usize::from(plan.prove));

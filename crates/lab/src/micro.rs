@@ -1,17 +1,9 @@
-//! The cost of one malloc and one free: by size, warm and cold, on one thread and several, in time
-//! and instructions.
+//! The cost of one malloc and one free, in time and instructions: `craton-micro` on each allocator
+//! in turn; callgrind counts.
 //!
-//! **What.** [`run`] runs `craton-micro` on each allocator in turn (A B C A B C …); callgrind
-//! counts some.
-//!
-//! **Units.** Nanoseconds and instructions for one operation of a pattern: mostly a malloc and its
-//! free. With more threads than processors a thread's time contains others' turns.
-//!
-//! **State.** Times contain the loop's cost, since a difference may be negative; instructions do
-//! not.
-//!
-//! **Proof.** The program reports the file of its `malloc`: if not the expected one, the row is
-//! [`Status::NotServed`].
+//! **Units.** Nanoseconds and instructions for one operation of a pattern. With more threads than
+//! CPUs a thread's time contains others' turns. Times contain the loop's cost, since a difference
+//! may be negative; instructions do not.
 //!
 //! **Failure.** A failed measurement ends no other. An allocator that cannot be preloaded, or not
 //! under valgrind, is tried once.
@@ -38,19 +30,17 @@ pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 2
 
 pub struct Config<'a> {
     pub allocators: &'a [Allocator],
-    /// Sizes from 8 to [`pattern::MOST_BYTES`].
+    /// From 8 to [`pattern::MOST_BYTES`].
     pub sizes: Vec<usize>,
     /// A pattern runs on those that suit it.
     pub threads: Vec<usize>,
     pub patterns: Vec<Pattern>,
-    /// Instructions, on one thread.
     pub counted_patterns: Vec<Pattern>,
     pub counted_sizes: Vec<usize>,
     pub quick: bool,
     pub program: PathBuf,
-    /// A name sought in `PATH`, or a path.
     pub valgrind: OsString,
-    /// Another thread sets it: the current process is killed and omitted.
+    /// Set by another thread: the current process is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
 }
@@ -97,9 +87,8 @@ pub struct Progress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// The row has all numbers asked for.
     Ok,
-    /// Times, but no instructions: the reason.
+    /// Times, but no instructions.
     NotCounted(String),
     NotServed(String),
     Failed(String),
@@ -125,20 +114,16 @@ impl Serialize for Status {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MicroRow {
     pub allocator: String,
-    /// The pattern's name; `cold-first` is the first object of [`Pattern::Cold`].
+    /// `cold-first` is the first object of [`Pattern::Cold`].
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// The time with the loop: the median over rounds of the processes' medians; 0 if none
-    /// succeeded.
+    /// With the loop: the median over rounds of the processes' medians; 0 if none succeeded.
     pub ns_median: f64,
-    /// The least of all repetitions; 0 if none succeeded.
     pub ns_min: f64,
-    /// The time with empty functions, part of the two above; 0 means not measured.
+    /// 0 if not measured.
     pub loop_ns: f64,
-    /// Instructions in the allocator, without loop and calls.
     pub instructions: Option<f64>,
-    /// Instructions of loop and calls, not part of the number above.
     pub loop_instructions: Option<f64>,
     pub status: Status,
 }
@@ -149,7 +134,7 @@ impl MicroRow {
     }
 }
 
-/// Runs all cases. When `stop` is set, returns the rows so far. Fails without a directory.
+/// When `stop` is set, returns the rows so far.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

@@ -1,6 +1,4 @@
-//! A comparison as one HTML page.
-//!
-//! **What.** A file that needs no network.
+//! A comparison as one HTML page that needs no network.
 //!
 //! **Units.** Ratios are to the base's figure, below 1 for less; seconds, bytes.
 
@@ -14,16 +12,14 @@ const STYLE: &str = include_str!("page/style.css");
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// Such as `sqlite3 on six allocators`.
     pub title: String,
     pub measured: String,
     pub command: String,
     pub commit: String,
-    /// A line each: name and value.
     pub machine: Vec<(String, String)>,
-    /// Whom the verdict is about: `craton`.
+    /// `craton`.
     pub subject: String,
-    /// Whom ratios are to: `glibc`.
+    /// `glibc`.
     pub base: String,
     pub rounds: usize,
     pub warmup: usize,
@@ -35,36 +31,33 @@ pub struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Column {
     pub name: String,
-    /// Library version and path, or empty.
     pub note: String,
     /// Matched between allocators by name; the first is the main one.
     pub figures: Vec<Figure>,
-    /// A representative run: seconds, bytes.
+    /// In seconds, bytes.
     pub rss: Vec<(f64, f64)>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The name as in "less wall time".
     pub name: String,
     pub unit: Unit,
     pub more_is_better: bool,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// The ratio to the base's figure, with 95 % interval; none for the base.
+    /// None for the base.
     pub ratio: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// Each run's ratio to the base's run of the same round: ticks in the chart.
+    /// To the base's run of the same round: ticks in the chart.
     pub round_ratios: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
     pub allocator: String,
-    /// The round's number, from 1; 0 for a warm-up.
+    /// 0 for a warm-up.
     pub round: usize,
-    /// Such as `signal 11` or `timed out`.
     pub status: String,
     pub stderr: String,
 }
@@ -234,12 +227,10 @@ impl Page {
     }
 }
 
-/// `1 round`, `10 rounds`.
 fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// HTML has no place for control characters.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

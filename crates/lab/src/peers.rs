@@ -1,6 +1,4 @@
 //! Other allocators: names, libraries, and the selection for a comparison.
-//!
-//! **Failure.** A sentence with the name and a remedy. `all` omits missing peers.
 
 mod known;
 
@@ -11,16 +9,15 @@ use crate::shared_object;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Names the directory of the libraries of `make peers`.
+/// The directory of `make peers`' libraries.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
-/// Cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub name: String,
-    /// None means glibc with settings.
+    /// None: glibc with settings.
     pub library: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
     pub note: Option<&'static str>,
@@ -32,13 +29,11 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// All known peers in running order: base peers, then variants.
 pub fn known() -> &'static [Known] {
     &KNOWN
 }
 
-/// Where libraries may be for a `program` at this path, likeliest first: CRATON_PEERS, `peers`
-/// beside the program, the installation's.
+/// For a `program` at this path: CRATON_PEERS, `peers` beside it, the installation's.
 pub fn directories(program: &Path) -> Vec<PathBuf> {
     directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
@@ -50,11 +45,8 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// Selects peers, in the list's order. Built ones are in `directories`; variants of Craton use the
-/// library `craton`.
-///
-/// In the list, commas separate `all` (the default: every base peer found), `none`, names of
-/// [`known()`], or `NAME=LIBRARY`.
+/// Commas separate `all` (the default: every base peer found), `none`, names of [`known()`], or
+/// `NAME=LIBRARY`.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)

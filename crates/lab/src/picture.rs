@@ -1,9 +1,4 @@
-//! Pictures: charts as SVG, drawn from plain data.
-//!
-//! **What.** A chart is plain data that [`svg`](Dots::svg) draws. A file is self-contained, and the
-//! same for the same data. Tooltips show numbers.
-//!
-//! **Failure.** Values that are not finite are omitted; without values: `no data`.
+//! Charts as SVG, the same for the same data. Values that are not finite are omitted.
 
 mod axis;
 mod bars;
@@ -44,7 +39,6 @@ impl Estimate {
         Self { value, interval: Some((low, high)) }
     }
 
-    /// If both ends have a place on `axis`.
     fn span(&self, axis: &Axis) -> Option<(f64, f64)> {
         self.interval.filter(|(low, high)| axis.takes(*low) && axis.takes(*high))
     }
@@ -54,7 +48,6 @@ impl Estimate {
         [self.value, low, high].into_iter()
     }
 
-    /// `0.88 (0.85–0.92)`.
     fn write(&self, axis: &Axis) -> String {
         let value = axis.unit.write(self.value);
         match self.span(axis) {

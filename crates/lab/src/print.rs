@@ -1,7 +1,6 @@
 use std::io::{ErrorKind, Write};
 
-/// Prints `text`. A failure prints an error of `program` and returns false; a closed pipe is no
-/// failure.
+/// A closed pipe is no failure.
 pub fn print(program: &str, text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,12 +1,6 @@
-//! A document's flat map of ratios, below 1 where Craton needs less.
-//!
-//! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the
-//! workloads of Craton's ratio to it: `time_vs_glibc`. Two more are made from the others, glibc
-//! included: `best_peer` has the best mean; `virtual_best` is the best of each workload, a bar that
-//! no single allocator sets.
-//!
-//! **Failure.** A ratio without a successful run of both is omitted, and a workload on which an
-//! allocator failed is not in its ratios.
+//! A document's flat map of ratios, below 1 where Craton needs less: geometric means over the
+//! workloads that both finished. `best_peer` has the best mean, glibc included; `virtual_best` is
+//! the best of each workload.
 
 use crate::measure::{Run, Status};
 use crate::picture::is_craton;
@@ -47,7 +41,6 @@ impl Ratios {
             for base in &others {
                 ratios.extend(against(base).map(|ratio| (format!("{name}_vs_{base}"), ratio)));
             }
-            // A variant of ours is no other allocator.
             let peers: Vec<&str> = others.iter().copied().filter(|name| !is_craton(name)).collect();
             let best = best_peer(workloads, &peers, figure);
             ratios.extend(best.and_then(|best| Some((format!("{name}_vs_best_peer"), against(best)?))));
@@ -81,7 +74,6 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// Finds the allocator with the best mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),
@@ -96,7 +88,6 @@ fn best<'a>(figures: impl Iterator<Item = (&'a str, f64)>, figure: Figure) -> Op
     figures.min_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1))).map(|(name, _)| name)
 }
 
-/// The best of `others` again as the virtual best.
 fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
     let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
     let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));

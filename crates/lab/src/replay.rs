@@ -1,16 +1,13 @@
 //! A page-heap trace, repeated on a page heap in simulated memory.
 //!
 //! **What.** Repeats a [`Trace`] on a [`FrameHeap`], with the trace's clock and a tick for each
-//! second. The recording names a span by its place; the replay maps that to its place, since other
-//! settings pack otherwise. The [`floor`] only counts.
+//! second. The replay maps a recorded span's place to its own, since other settings pack otherwise.
+//! A span that cannot grow in place here moves.
 //!
-//! **From.** TEMERAIRE §6.2, which chose policies this way. LLFree's frames are the other policy
-//! ([`HeapName`]).
+//! **From.** TEMERAIRE §6.2, which chose policies this way.
 //!
 //! **Failure.** A free of a span that is not allocated, or no room: an error with the event's
-//! number, from 1. A span that cannot grow in place here moves as in `realloc`.
-//!
-//! **Cost.** Per event 16 bytes of the trace, a word of an index by page, the page heap's work.
+//! number, from 1.
 
 pub mod floor;
 
@@ -27,17 +24,14 @@ use std::time::Instant;
 
 pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
 
-/// The heap for spans of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
     Temeraire,
     Frames,
 }
 
-/// Which hugepage a short sparse span goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FitName {
-    /// [`LongestFreeFirst`], TEMERAIRE's and the heap's own.
     LongestFreeFirst,
     FullestFirst,
     GlobalBestFit,
@@ -46,17 +40,13 @@ pub enum FitName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     pub heap: HeapName,
-    /// Bytes to release each second, as far as recent demand allows.
     pub release_rate: u64,
-    /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
     pub fit: FitName,
-    /// The simulated system always grants hugepages.
     pub backing: HugeBacking,
 }
 
 impl Default for Policy {
-    /// As the library without options.
     fn default() -> Self {
         let fit = FitName::LongestFreeFirst;
         Self { heap: HeapName::Temeraire, release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
@@ -68,18 +58,15 @@ pub struct Outcome {
     pub events: u64,
     pub duration_s: f64,
     pub spans_at_end: u64,
-    /// Spans that moved to become longer.
     pub moved: u64,
-    /// The peak of bytes in spans.
     pub peak_demand_bytes: u64,
-    /// Bytes in spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
     pub peak_backed_bytes: u64,
     pub steady_backed_bytes: u64,
     pub backed_at_end_bytes: u64,
-    /// Backed by used bytes, minus 1, averaged over the second half; none where nothing is used.
+    /// Backed by used bytes, minus 1.
     pub overhead: Option<f64>,
-    /// The share of backed bytes on intact hugepages, averaged over the second half.
+    /// Of backed bytes, on intact hugepages.
     pub hugepage_coverage: Option<f64>,
     pub released_bytes: u64,
     /// Backed bytes at [`SAMPLES`] equal distances.
@@ -91,8 +78,7 @@ pub struct Outcome {
     pub events_per_s: f64,
 }
 
-/// Leaks the trackers of the replay's heap, 128 bytes for each possible hugepage. Error: an
-/// impossible request in the trace, or no room.
+/// Leaks the trackers of the replay's heap, 128 bytes for each possible hugepage.
 pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
     match policy.fit {
         FitName::LongestFreeFirst => Player::<LongestFreeFirst>::play(trace, policy),
@@ -110,18 +96,15 @@ impl Clock for TraceClock<'_> {
     }
 }
 
-/// A multiple of the recorded use, and hugepages more for small heaps.
 const ROOM_FACTOR: u64 = 4;
 const ROOM_MORE: u64 = 1024;
-/// That units of pages can count.
 const MOST_HUGEPAGES: u64 = (1 << 24) - 1;
 /// The index has a word for each recorded page: 2 GiB of address space for 2 TiB.
 const MOST_PAGES: Pages = Pages(1 << 28);
 pub const SAMPLES: u64 = 256;
 const SECOND_US: u64 = 1_000_000;
 
-/// By the recorded first page: the page here plus 1 in the low half, the length above, the density
-/// at the top; 0 for none.
+/// From the top: density, length, page plus 1; 0: none.
 #[derive(Clone, Copy)]
 struct Place(u64);
 
@@ -207,7 +190,6 @@ impl<P: Fit> Player<'_, P> {
 
     fn events(&mut self, trace: &Trace<'_>) -> Result<(), String> {
         let mut next_us = self.next_stop_us();
-        // Plain loops, over blocks and slots.
         trace.events().try_for_each(|event| {
             while event.time_us >= next_us {
                 self.stop_at(next_us);
@@ -223,7 +205,6 @@ impl<P: Fit> Player<'_, P> {
         self.next_tick_us.min(self.next_sample_us())
     }
 
-    /// At equal distances, the last behind the last event.
     fn next_sample_us(&self) -> u64 {
         match self.sampled + 1 < SAMPLES {
             true => (u128::from(self.duration_us) * u128::from(self.sampled + 1) / u128::from(SAMPLES)) as u64,
@@ -304,8 +285,7 @@ impl<P: Fit> Player<'_, P> {
         Ok(())
     }
 
-    /// After a request. One on pages used before adds no memory, or a few pages that the next
-    /// sample counts.
+    /// A request on pages used before adds a few pages at most, which the next sample counts.
     fn record_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
         if fresh {

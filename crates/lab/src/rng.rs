@@ -1,7 +1,5 @@
-//! Random numbers, reproducible from a seed.
-//!
-//! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! 2014): sequences of neighbouring seeds are unrelated.
+//! Random numbers from a seed, by SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+//! number generators", 2014): sequences of neighbouring seeds are unrelated.
 
 #[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
@@ -9,7 +7,6 @@ pub struct Rng(u64);
 /// 2^64 by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Mixes `x`: each bit of the result depends on each bit of `x`.
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -27,8 +24,7 @@ impl Rng {
         mix(self.0)
     }
 
-    /// Draws a number below `bound`, which is not 0. The bias, below `bound` / 2^32, does not
-    /// matter.
+    /// `bound` is not 0. The bias is below `bound` / 2^32.
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
@@ -37,14 +33,13 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// Small numbers more often: the smaller of two, squared.
     pub fn skewed(&mut self, bound: u32) -> u32 {
         let least = u64::from(self.below(bound).min(self.below(bound)));
         (least * least / u64::from(bound)) as u32
     }
 
     /// 16 B to 64 KiB, log-normal around 1 KiB: the ones in twelve random bits are the power of
-    /// two, other bits choose a size below it.
+    /// two.
     pub fn size(&mut self) -> usize {
         let bits = self.next();
         let top = 16usize << (bits & 0xfff).count_ones();

@@ -13,8 +13,7 @@ impl Scratch {
         Self::within(std::env::temp_dir(), purpose)
     }
 
-    /// Makes a directory in `/dev/shm`, whose files are in memory; without that, in the temporary
-    /// directory.
+    /// In `/dev/shm`, whose files are in memory, else in the temporary directory.
     pub fn in_memory(purpose: &str) -> Result<Self, String> {
         let memory = Path::new("/dev/shm");
         Self::within(if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }, purpose)

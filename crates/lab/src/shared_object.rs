@@ -1,9 +1,5 @@
-//! Whether a file can be preloaded.
-//!
-//! **What.** [`check`] wants a shared object for this machine. With others the dynamic linker
-//! prints little, and continues without them.
-//!
-//! **Not here.** Whether the linker can load its dependencies.
+//! Whether a file is a shared object for this machine: with others the dynamic linker prints
+//! little, and continues without them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,9 +10,8 @@ const DYNAMIC: u16 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Head {
-    /// Addresses: 1 for 32 bits, 2 for 64.
+    /// 1 for 32 bits, 2 for 64.
     class: u8,
-    /// 1: least significant byte first.
     order: u8,
     kind: u16,
     machine: u16,

@@ -1,34 +1,28 @@
 //! Medians of runs, and ratios between two allocators.
 //!
-//! **What.** A [`Summary`] has median, minimum and maximum of each [`Figure`] over an allocator's
-//! successful runs. A [`Ratio`] of medians has a 95 % interval: a round's runs are close in time,
-//! so a machine that slows down slows all, and the interval draws whole rounds with replacement
-//! (the percentile bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993,
-//! chapter 13), with the same draws for the same runs. [`geomean`] joins several workloads' ratios,
-//! with a joint interval.
+//! **From.** A [`Ratio`]'s 95 % interval draws whole rounds with replacement (the percentile
+//! bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13): a
+//! round's runs are close in time, so a machine that slows down slows all. The same runs give the
+//! same draws.
 
 use crate::measure::{Run, Status};
 use crate::rng::Rng;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Figure {
-    /// Elapsed time, in seconds.
+    /// Seconds, as the next three.
     Wall,
-    /// Processor time, in seconds.
     Cpu,
-    /// Processor time in user mode, in seconds.
     User,
-    /// Processor time in the kernel, in seconds.
     Sys,
-    /// Resident set, in bytes.
+    /// Bytes, as the next.
     PeakRss,
-    /// Resident set, in bytes.
     SteadyRss,
     MinorFaults,
     MajorFaults,
-    /// Anonymous, at the peak, in bytes.
+    /// Bytes.
     Hugepages,
-    /// The share of hugepages in anonymous memory, 0 to 1.
+    /// Of hugepages in anonymous memory, 0 to 1.
     Coverage,
     /// A server's, requests in a second.
     Throughput,
@@ -89,14 +83,12 @@ impl Figure {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The median; of an even number of values, the mean of the middle two.
     pub median: f64,
     pub min: f64,
     pub max: f64,
 }
 
 impl Spread {
-    /// The spread of the values; none without values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -125,7 +117,6 @@ impl Summary {
     }
 }
 
-/// Sums up an allocator's runs; none if no run succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     let ok = successful(runs, allocator).count();
     (ok > 0).then(|| Summary {
@@ -136,7 +127,6 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     })
 }
 
-/// An interval that holds the true value with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -151,7 +141,7 @@ impl Interval {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// A ratio below 1 means that the first needs less.
+    /// Below 1 the first needs less.
     pub of_medians: f64,
     /// None for fewer than five rounds.
     pub interval: Option<Interval>,
@@ -166,20 +156,17 @@ impl Ratio {
 }
 
 const DRAWS: usize = 2000;
-/// In each workload and in all together: the extremes of five values enclose the true median in 94
-/// of 100 cases, those of three in 75.
+/// In each workload, in all together: the extremes of five values enclose the true median in 94 of
+/// 100 cases, those of three in 75.
 const LEAST_ROUNDS: (usize, usize) = (3, 5);
 
-/// Of rounds in which both succeeded.
 type Pairs = Vec<(f64, f64)>;
 
-/// The ratio of `allocator` to `base`, over rounds in which both succeeded. None without such
-/// rounds, or if the base's median is 0.
+/// Over rounds in which both succeeded.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     geomean(&[runs], allocator, base, figure)
 }
 
-/// The geometric mean of [`ratio`]s; workloads without one are omitted.
 pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
     let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();
@@ -198,9 +185,8 @@ pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure
     Some(Ratio { of_medians, interval })
 }
 
-/// The ratio of `allocator` to `bases`, which do the same, within each round: the mean of the
-/// middle half of rounds, over all workloads. What slows a machine for longer than a round does not
-/// matter.
+/// To `bases`, which do the same, within each round: the mean of the middle half of rounds. It
+/// hides slowness that lasts longer than a round.
 pub fn within_rounds(workloads: &[&[Run]], allocator: &str, bases: [&str; 2], figure: Figure) -> Option<Ratio> {
     let log = |runs, name, index| {
         let run = successful(runs, name).find(|run| run.index == index)?;
@@ -223,7 +209,6 @@ pub fn within_rounds(workloads: &[&[Run]], allocator: &str, bases: [&str; 2], fi
     Some(Ratio { of_medians: whole.exp(), interval })
 }
 
-/// The mean of what lies between the quartiles.
 fn middle_half(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = &values[values.len() / 4..values.len() - values.len() / 4];

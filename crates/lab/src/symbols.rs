@@ -1,10 +1,7 @@
 //! The definitions in an ELF file's symbol tables.
 //!
-//! **What.** [`defines`] distinguishes a definition from a reference. A position-dependent program
-//! that takes a function's address has a symbol with a value for it, a stub, to which the linker
-//! binds others. Only a symbol with a section is a definition.
-//!
-//! **Failure.** `None`: unreadable, or not a 64-bit ELF file with a table.
+//! A position-dependent program that takes a function's address has a symbol with a value, a stub.
+//! Only a symbol with a section is a definition.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
@@ -15,16 +12,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Whether other modules can bind to the file's `name`.
 pub fn defines(path: &Path, name: &str) -> Option<bool> {
-    // Only the tables are read.
     let cache = ReadCache::new(open(path)?);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     elf.dynamic_symbol_table()?;
     Some(elf.dynamic_symbols().any(|symbol| is_definition(&symbol, name)))
 }
 
-/// Whether the file has `name` for itself. A stripped file does not show it.
+/// A stripped file does not show it.
 pub fn contains(path: &Path, name: &str) -> bool {
     let Some(cache) = open(path).map(ReadCache::new) else { return false };
     let elf = ElfFile64::<Endianness, _>::parse(&cache);

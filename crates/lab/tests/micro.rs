@@ -1,5 +1,3 @@
-//! The program `craton-micro` itself, and valgrind where there is one.
-
 use craton_lab::measure::Allocator;
 use craton_lab::micro::{Config, MicroRow, Status, measurement::Measurement, pattern::Pattern, run};
 use std::process::Command;

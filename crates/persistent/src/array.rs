@@ -1,6 +1,4 @@
-//! Arrays: objects of several values.
-//!
-//! **State.** A word with the number of values, then the values.
+//! Arrays: a word with the number of values, then the values.
 
 use crate::error::Error;
 use crate::heap::PersistentHeap;
@@ -21,17 +19,16 @@ impl PersistentHeap {
         Ok(reserved)
     }
 
-    /// Makes an array and stores its pointer in the slot. A crash leaves both or neither.
+    /// A crash leaves both object and pointer, or neither.
     pub fn alloc_array_to<T: Persist>(&self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
         self.reserve_array(values)?.publish(slot)
     }
 
-    /// Puts a new array in place of the slot's, which is freed in the same step.
+    /// Frees the slot's array in the same step.
     pub fn replace_array<T: Persist>(&self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
         self.reserve_array(values)?.replace(slot)
     }
 
-    /// Returns the number of values.
     pub fn len_of<T: Persist>(&self, array: PPtr<[T]>) -> Result<u64, Error> {
         let len = self.raw().load(array.offset())?;
         // A damaged length must not lead beyond the heap.
@@ -42,7 +39,6 @@ impl PersistentHeap {
         }
     }
 
-    /// Returns the place of a value of the array.
     pub fn element<T: Persist>(&self, array: PPtr<[T]>, index: u64) -> Result<PPtr<T>, Error> {
         let len = self.len_of(array)?;
         match index < len {
@@ -51,7 +47,6 @@ impl PersistentHeap {
         }
     }
 
-    /// Copies all values.
     pub fn values<T: Persist>(&self, array: PPtr<[T]>) -> Result<Vec<T>, Error> {
         let bytes = T::BYTES as usize;
         let mut buffer = vec![0; self.len_of(array)? as usize * bytes];

@@ -7,7 +7,7 @@ use crate::pointer::{PPtr, Slot};
 use crate::raw::Change;
 use crate::reserved::Reserved;
 
-/// Changes that happen together, or not at all: one fence for all of them. Dropped, it changes
+/// [`PersistentHeap`]'s calls, done together or not at all, for one fence. Dropped, it changes
 /// nothing.
 ///
 /// ```
@@ -25,7 +25,7 @@ use crate::reserved::Reserved;
 /// assert_eq!(heap.get(heap.get(b)?)?, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// A map from numbers to texts, with chains of entries. A text is replaced in one step:
+/// A map from numbers to texts, with chains of entries:
 /// ```
 /// use craton_persistent::{Error, PPtr, PersistentHeap, Slot, persist};
 ///
@@ -83,15 +83,13 @@ impl<'a> Batch<'a> {
         Self { heap, changes: Vec::new() }
     }
 
-    /// Makes an object, which the slot holds once the batch is committed.
     pub fn alloc<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         self.heap.raw().flush(reserved.at(), T::BYTES)?;
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`reserve`](PersistentHeap::reserve) or
-    /// [`reserve_array`](PersistentHeap::reserve_array).
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
     pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
         if let Some(object) = reserved.take() {
@@ -102,23 +100,20 @@ impl<'a> Batch<'a> {
         pointer
     }
 
-    /// Frees the slot's object, and makes the slot null.
     pub fn free<T: ?Sized>(&mut self, slot: Slot<T>) {
         self.free_and_link(slot, PPtr::NULL);
     }
 
-    /// Frees the slot's object, and stores another pointer there.
     pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.changes.push(Change::Free { slot: slot_of(slot), value: pointer.offset() });
     }
 
-    /// Stores a pointer in a slot.
     pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.changes.push(Change::Set { slot: slot_of(slot), value: pointer.offset() });
     }
 
-    /// Makes all changes, or none if one is refused. Refused are a slot or an object that is named
-    /// twice, and more changes than a lane of the heap holds (at least 63 at first).
+    /// Refuses a slot or an object named twice, and more changes than a lane holds (at least 63 at
+    /// first).
     pub fn commit(mut self) -> Result<(), Error> {
         self.heap.raw().commit(std::mem::take(&mut self.changes))
     }

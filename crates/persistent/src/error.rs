@@ -12,7 +12,7 @@ pub enum Error {
     Heap(HeapError),
     /// The path has a zero byte.
     Path,
-    /// The system refused to rename or to sync, with this `errno`.
+    /// The `errno` of a refused rename or sync.
     System(i32),
     /// The device holds a heap already.
     HoldsHeap,
@@ -24,7 +24,7 @@ pub enum Error {
     RootType { found: u64, expected: u64 },
     /// A null pointer.
     Null,
-    /// The array has no element of this index.
+    /// No such element.
     Index { index: u64, len: u64 },
 }
 

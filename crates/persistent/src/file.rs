@@ -1,7 +1,7 @@
-//! The file of a heap: made, opened, and turned into the medium that the options ask for.
+//! The file of a heap.
 //!
-//! **Failure.** A new heap is made beside its name and linked to it when it is whole and durable: a
-//! crash in between leaves no half-made heap, and an existing file stays as it is.
+//! **Failure.** A new heap is made beside its name and linked to it when it is durable: a crash
+//! leaves no half-made heap, and an existing file stays.
 
 use crate::error::Error;
 use crate::media::AnyHeap;
@@ -18,10 +18,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Bytes of a new file before the heap grows it.
 const FIRST: u64 = 1 << 20;
 
-/// An open heap, and what its file promises.
 pub struct Opened {
     pub heap: AnyHeap,
     pub promise: Promise,
@@ -39,7 +37,6 @@ impl HeapOptions {
     }
 }
 
-/// Makes a heap at the path.
 pub fn create(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let is_device = |it: fs::Metadata| it.file_type().is_char_device() || it.file_type().is_block_device();
     if fs::metadata(path).is_ok_and(is_device) {
@@ -58,7 +55,6 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
         sync_folder_of(&c_path(path)?)?;
         Ok(made)
     });
-    // Its other name stays.
     let _ = fs::remove_file(&unfinished);
     let made = made?;
     if options.durability == Durability::SyncPoints {
@@ -69,7 +65,6 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     Ok(made)
 }
 
-/// Makes a heap in a new file, durably.
 fn make(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let file = PersistentFile::create(&c_path(path)?, FIRST, FileOptions::new(options.limit))?;
     let made = fill(file, options)?;
@@ -88,7 +83,6 @@ fn create_on_device(path: &Path, options: &HeapOptions) -> Result<Opened, Error>
     fill(PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?, options)
 }
 
-/// Makes a heap in a file that is open.
 fn fill(file: PersistentFile, options: &HeapOptions) -> Result<Opened, Error> {
     let (promise, base) = (file.promise(), file.base() as usize);
     let heap = match file.flushes(options.choice()) {
@@ -119,7 +113,7 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let is_device = fs::metadata(path).is_ok_and(|it| !it.is_file());
     let limit = if is_device { u64::MAX } else { options.limit };
     let file = PersistentFile::open(&name, FileOptions::new(limit))?;
-    // This process has the lock: no other process makes or removes the journal.
+    // This process has the lock: no other makes or removes the journal.
     if path.with_added_extension(JOURNAL_EXTENSION).exists() {
         return Err(Error::HasJournal);
     }

@@ -12,10 +12,9 @@ use craton_base::Promise;
 use craton_pheap::{Report, Root, Stats};
 use std::path::Path;
 
-/// A heap in a file or a device, whose objects outlive the process. All calls but `close` take
-/// `&self`, and any thread may make them.
+/// A heap in a file or on a device. All calls but `close` take `&self`, from any thread.
 ///
-/// A list. Each node is pushed, and popped, whole or not at all:
+/// A list:
 /// ```
 /// use craton_persistent::{PPtr, PersistentHeap, Slot, persist};
 ///
@@ -51,12 +50,11 @@ use std::path::Path;
 /// ```
 ///
 /// Dropped without [`close`](Self::close), the heap is as after a crash: the next opening repairs
-/// it, and nothing is lost but, with sync points, the changes since the last one.
+/// it. With sync points, changes since the last one are lost.
 pub struct PersistentHeap {
     raw: RawHeap,
 }
 
-/// The untyped slot.
 pub(crate) fn slot_of<T: ?Sized>(slot: Slot<T>) -> craton_pheap::Slot {
     craton_pheap::Slot(slot.offset())
 }
@@ -67,19 +65,18 @@ pub(crate) fn bytes_of<T: Persist>() -> u64 {
 }
 
 impl HeapOptions {
-    /// Makes a heap in a new file, or on a device without a heap, and opens it.
+    /// In a new file, or on a device without a heap.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<PersistentHeap, Error> {
         Ok(PersistentHeap::new(RawHeap::create(path.as_ref(), self)?.0))
     }
 
-    /// Opens the heap of a file or device, and repairs it if it was not closed.
+    /// Repairs a heap that was not closed.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
     }
 
-    /// Opens the heap if the path exists, else makes it. The report of a new heap is that of a
-    /// clean one.
+    /// Reports a new heap as clean.
     pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open_or_create(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
@@ -91,28 +88,26 @@ impl PersistentHeap {
         Self { raw }
     }
 
-    /// Makes a heap in a new file and opens it: [`HeapOptions::create`] with options.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
         HeapOptions::new().create(path)
     }
 
-    /// Opens a heap, and repairs it if it was not closed: [`HeapOptions::open`] with options.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Report), Error> {
         HeapOptions::new().open(path)
     }
 
-    /// Closes the heap: all changes become durable as far as the file promises, and the next
-    /// opening repairs nothing. If a full disk refuses, the last sync point stands.
+    /// Makes all changes durable as far as the file promises. If a full disk refuses, the last sync
+    /// point stands.
     pub fn close(self) -> Result<(), Error> {
         self.raw.close()
     }
 
-    /// Returns the heap without types.
+    /// The heap without types.
     pub fn raw(&self) -> &RawHeap {
         &self.raw
     }
 
-    /// Finds the slot of the root of this name, which was made for the same type.
+    /// The root was made for the same type.
     pub fn root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         let root = self.raw.root(name.as_bytes())?;
         match root.tag == T::TAG {
@@ -121,12 +116,11 @@ impl PersistentHeap {
         }
     }
 
-    /// Adds a root with an empty slot, durably.
+    /// Durable, with an empty slot.
     pub fn add_root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         Ok(PPtr::at_offset(self.raw.add_root(name.as_bytes(), T::TAG)?.0))
     }
 
-    /// Finds the root of this name, or adds it.
     pub fn root_or_add<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         match self.root(name) {
             Err(Error::Heap(craton_pheap::Error::NoRoot)) => match self.add_root(name) {
@@ -138,18 +132,16 @@ impl PersistentHeap {
         }
     }
 
-    /// Removes a root whose slot is empty, durably.
+    /// Its slot is empty.
     pub fn remove_root(&self, name: &str) -> Result<(), Error> {
         self.raw.remove_root(name.as_bytes())
     }
 
-    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         self.raw.roots()
     }
 
-    /// Copies a value. If another thread is changing it, a value of more than 8 bytes may have some
-    /// old words and some new ones.
+    /// A value of more than 8 bytes may mix old and new words of a concurrent change.
     #[inline]
     pub fn get<T: Persist>(&self, at: PPtr<T>) -> Result<T, Error> {
         with_buffer::<T, _>(|buffer| {
@@ -158,8 +150,8 @@ impl PersistentHeap {
         })
     }
 
-    /// Changes a value without pointers, durably. A crash may leave a part of a value of more than
-    /// 8 bytes: [`replace`](Self::replace) it, or use a [transaction](Self::transaction).
+    /// Durable; the value has no pointers. A crash may tear more than 8 bytes: use
+    /// [`replace`](Self::replace) or a [transaction](Self::transaction).
     pub fn set<T: Persist>(&self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer, `replace` a whole object") };
         self.write(at, value)?;
@@ -174,48 +166,45 @@ impl PersistentHeap {
         })
     }
 
-    /// Makes an object and stores its pointer in the slot. A crash leaves both or neither. The
-    /// slot's old pointer is lost: let the new object hold it, or [`replace`](Self::replace).
+    /// A crash leaves both object and pointer, or neither. The slot's old pointer is lost.
     pub fn alloc_to<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.publish(slot)
     }
 
-    /// Frees the slot's object, and makes the slot null.
+    /// Frees the slot's object and makes the slot null.
     pub fn free_from<T: ?Sized>(&self, slot: Slot<T>) -> Result<(), Error> {
         self.raw.free_from(slot_of(slot))
     }
 
-    /// Puts a new object in place of the slot's, which is freed in the same step.
+    /// Frees the slot's object in the same step.
     pub fn replace<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.replace(slot)
     }
 
-    /// Stores a pointer in a slot. The slot's old pointer is lost.
+    /// The slot's old pointer is lost.
     pub fn link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
         self.raw.set(slot_of(slot), pointer.offset())
     }
 
-    /// Frees the slot's object, and stores another pointer in the same step: the next of a list.
+    /// The object is freed in the same step.
     pub fn free_and_link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
         self.raw.commit(vec![Change::Free { slot: slot_of(slot), value: pointer.offset() }])
     }
 
-    /// Makes an object that no crash keeps until it is published. If dropped, it is freed.
+    /// Makes an object that no crash keeps until it is published.
     pub fn reserve<T: Persist>(&self, value: &T) -> Result<Reserved<'_, T>, Error> {
         let reserved = Reserved::new(self, bytes_of::<T>())?;
         self.write(PPtr::at_offset(reserved.at()), value)?;
         Ok(reserved)
     }
 
-    /// Begins a batch: changes that happen together.
+    /// Begins changes that happen together.
     pub fn batch(&self) -> Batch<'_> {
         Batch::new(self)
     }
 
-    /// Calls `f` and commits its changes. If `f` fails or panics, or if the commit is refused, all
-    /// changes are undone, also by the next opening after a crash.
-    ///
-    /// Values that change together:
+    /// Calls `f` and commits its changes. An error, a panic, a refused commit or a crash undoes
+    /// all.
     /// ```
     /// use craton_persistent::{PersistentHeap, Slot};
     ///
@@ -238,7 +227,7 @@ impl PersistentHeap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Two transactions that change the same values at a time need a lock of the program's.
+    /// Transactions that change the same values need a lock of the program's.
     pub fn transaction<R, E: From<Error>>(&self, f: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>) -> Result<R, E> {
         let mut transaction = Transaction::begin(self)?;
         let result = f(&mut transaction)?;
@@ -246,29 +235,27 @@ impl PersistentHeap {
         Ok(result)
     }
 
-    /// Makes all changes up to now durable, all or none: on a disk, with
-    /// [`Durability::SyncPoints`](crate::Durability). Threads that call it at once share the wait.
+    /// Makes all changes up to now durable, all or none, with
+    /// [`Durability::SyncPoints`](crate::Durability).
     pub fn sync(&self) -> Result<(), Error> {
         self.raw.sync()
     }
 
-    /// Returns free memory to the system. Call it every 50 ms or so, where that matters.
+    /// Returns free memory to the system. Call it every 50 ms or so.
     pub fn maintain(&self) {
         self.raw.maintain();
     }
 
-    /// Returns the failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.raw.promise()
     }
 
-    /// Returns the heap's contents in numbers. No other thread may change the heap meanwhile.
+    /// In a heap at rest.
     pub fn stats(&self) -> Stats {
         self.raw.stats()
     }
 
-    /// Checks every invariant, the roots, and what they point to. No other thread may change the
-    /// heap meanwhile.
+    /// Checks every invariant, and the roots' targets, in a heap at rest.
     pub fn check(&self) -> Result<(), Error> {
         self.raw.check()
     }

@@ -1,18 +1,15 @@
 //! A heap that survives, for Rust programs.
 //!
-//! **What.** [`PersistentHeap`] is craton-pheap in a file or on a device, with types: roots by
-//! name, pointers ([`PPtr`]) that hold wherever the heap is mapped, values made by [`persist!`].
-//! An object and the pointer to it change together, also in a crash.
+//! [`PersistentHeap`] is craton-pheap in a file or on a device, with types: roots by name,
+//! relocatable pointers ([`PPtr`]), values made by [`persist!`].
 //!
-//! **From.** NVAlloc §4.1; typed pointers and roots as users of PMDK expect them.
-//! **State.** A value lies as C lays it out, little-endian: `persist.rs`. An array begins with its
-//! length: `array.rs`.
+//! **From.** NVAlloc §4.1; typed pointers and roots as in PMDK.
 //! **Threads.** Words are atomic; longer values need a lock of the program's, as do two changes of
 //! one slot.
-//! **Failure.** [`Error`]; heap and file are as before. Damage that a check finds is an error; a
-//! damaged offset that the heap follows panics before it reads beyond the file.
-//! **Cost.** A value is copied at each `get` and `set`. **Not here.** References into the heap: a
-//! freed object or a damaged file would make them unsound.
+//! **Failure.** [`Error`]; heap and file are as before. A damaged offset that the heap follows
+//! panics before it reads beyond the file.
+//! **Not here.** References into the heap: a freed object or a damaged file would make them
+//! unsound.
 #![forbid(unsafe_code)]
 
 mod array;

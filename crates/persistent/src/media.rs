@@ -1,7 +1,4 @@
-//! The media of a heap, chosen when it is opened.
-//!
-//! **What.** [`each!`] calls code that is generic over the medium: one predictable branch for each
-//! request, and none inside of it.
+//! The media of a heap. [`each!`] costs one predictable branch for each request.
 
 use crate::error::Error;
 use craton_os::DiskFile;
@@ -27,7 +24,6 @@ pub enum AnyTx<'a> {
     Sim(Tx<'a, SimMedium>),
 }
 
-/// Runs code for the heap, or the transaction, of any medium.
 macro_rules! each {
     ($kind:ident, $any:expr, $it:ident => $body:expr) => {
         match $any {

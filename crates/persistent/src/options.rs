@@ -1,21 +1,16 @@
-//! Settings to make a heap, and to open one.
-
 use craton_pheap::Model;
 
-/// How changes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durability {
-    /// The file decides: changes on persistent memory survive a power failure, those of other files
-    /// the end of the process.
+    /// On persistent memory changes survive a power failure, elsewhere the end of the process.
     #[default]
     Auto,
-    /// Lines are always written back, also where that only costs time.
+    /// Always writes lines back.
     Flush,
-    /// Lines are not written back: the caches persist (eADR), or only the process may end.
+    /// Never writes lines back: the caches persist (eADR), or only the process may end.
     NoFlush,
-    /// For a file on an ordinary disk. [`PersistentHeap::sync`](crate::PersistentHeap::sync) makes
-    /// all changes up to then durable, all or none. A crash of any kind restores the last sync
-    /// point.
+    /// For an ordinary disk: a crash of any kind restores the last
+    /// [`sync`](crate::PersistentHeap::sync).
     SyncPoints,
 }
 
@@ -48,38 +43,35 @@ impl Default for HeapOptions {
 }
 
 impl HeapOptions {
-    /// Returns the defaults: a log heap of up to 64 GiB, durable by what the file lies on.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how changes become durable.
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// Sets the bytes that the file may grow to while it is open, for which address space is
-    /// reserved. The default is 64 GiB.
+    /// The most bytes of the file while open, reserved as address space.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }
 
-    /// Sets how small objects survive a crash. Only a new heap reads it.
+    /// Only a new heap reads it.
     pub fn model(self, model: Model) -> Self {
         Self { model, ..self }
     }
 
-    /// Sets the largest size of the heap in bytes; 0: no bound. Only a new heap reads it.
+    /// In bytes; 0: no bound. Only a new heap reads it.
     pub fn most(self, bytes: u64) -> Self {
         Self { most: bytes, ..self }
     }
 
-    /// Sets the number of lanes, 1 to 64: threads beyond it share one. Only a new heap reads it.
+    /// 1 to 64; further threads share them. Only a new heap reads it.
     pub fn lanes(self, lanes: u32) -> Self {
         Self { lanes: Some(lanes), ..self }
     }
 
-    /// Sets the stripes of bitmaps, 1 to 8. Only a new heap reads it.
+    /// Of bitmaps, 1 to 8. Only a new heap reads it.
     pub fn stripes(self, stripes: u32) -> Self {
         Self { stripes: Some(stripes), ..self }
     }

@@ -1,29 +1,28 @@
-//! Types whose values may lie in a heap.
+//! Types whose values may lie in a heap: numbers, arrays, [`PPtr`](crate::PPtr), and structs of
+//! [`persist!`](crate::persist).
 //!
-//! **What.** A value is copied to the heap as bytes and back, little-endian, laid out as C lays
-//! structs out: C programs read the same objects. No Rust reference points into the heap. A value
-//! must make sense in another process: numbers, arrays, [`PPtr`](crate::PPtr), and structs of those
-//! by [`persist!`](crate::persist).
+//! **State.** Values are copied as bytes, little-endian, laid out as in C: C programs read the same
+//! objects.
 
 /// A value that is copied to the heap and back.
 pub trait Persist: Copy {
-    /// Bytes in the heap; a multiple of `ALIGN`.
+    /// A multiple of `ALIGN`.
     const BYTES: u64;
-    /// The alignment in the heap: 1, 2, 4 or 8.
+    /// 1, 2, 4 or 8.
     const ALIGN: u64;
     /// Distinguishes types, also after a restart.
     const TAG: u64;
-    /// Whether the value has a [`PPtr`](crate::PPtr) in it, which only the heap's calls change.
+    /// Such values change only by the heap's calls.
     const HAS_POINTERS: bool;
 
-    /// Writes the value to `BYTES` bytes, which are zero before.
+    /// Writes the value to `BYTES` zero bytes.
     fn encode(&self, to: &mut [u8]);
 
-    /// Reads the value from `BYTES` bytes, which may hold anything.
+    /// Reads the value from `BYTES` arbitrary bytes.
     fn decode(from: &[u8]) -> Self;
 }
 
-/// Continues a hash (FNV-1a) over bytes.
+/// FNV-1a.
 pub const fn hash(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut i = 0;
     while i < bytes.len() {
@@ -33,7 +32,7 @@ pub const fn hash(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// The hash of an empty string.
+/// Of an empty string.
 pub const HASH: u64 = 0xcbf2_9ce4_8422_2325;
 
 macro_rules! numbers {
@@ -97,9 +96,8 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
     }
 }
 
-/// The target of a root or a pointer: a value, or an array of them.
+/// A value, or an array.
 pub trait Object {
-    /// Distinguishes types, also after a restart.
     const TAG: u64;
 }
 
@@ -111,10 +109,10 @@ impl<T: Persist> Object for [T] {
     const TAG: u64 = hash(T::TAG, b"[]");
 }
 
-/// The longest value copied on the stack.
+/// Longer values are copied through a `Vec`.
 const ON_STACK: usize = 256;
 
-/// Calls `f` with `T::BYTES` zero bytes.
+/// With `T::BYTES` zero bytes.
 #[inline]
 pub(crate) fn with_buffer<T: Persist, R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
     let bytes = T::BYTES as usize;

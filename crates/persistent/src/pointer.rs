@@ -1,4 +1,4 @@
-//! Pointers that survive: offsets in a heap, with a type.
+//! Offsets in a heap, with a type.
 
 use crate::persist::{HASH, Persist, hash};
 use crate::record::Field;
@@ -6,28 +6,26 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// The place of a value in a heap: an object, a field of one, or an element; or null. It is valid
-/// for one heap, wherever that is mapped.
+/// The place of a value in a heap, or null; valid wherever the heap is mapped.
 ///
-/// A pointer to a freed object reads the new contents there, and a write through it may damage the
-/// heap. The process itself stays sound: each access is checked to lie inside the heap's data.
+/// A pointer to a freed object reads new contents there; a write through it may damage the heap,
+/// not the process: each access is checked to lie inside the heap's data.
 pub struct PPtr<T: ?Sized> {
     at: u64,
     to: PhantomData<fn() -> *const T>,
 }
 
-/// The place of a pointer: a root, or a field or an element of that type.
+/// The place of a pointer: a root, a field or an element.
 pub type Slot<T> = PPtr<PPtr<T>>;
 
 impl<T: ?Sized> PPtr<T> {
-    /// Points at no object.
     pub const NULL: Self = Self::at_offset(0);
 
     pub(crate) const fn at_offset(at: u64) -> Self {
         Self { at, to: PhantomData }
     }
 
-    /// Returns the bytes from the beginning of the heap; 0 for null.
+    /// From the beginning of the heap; 0 for null.
     #[inline]
     pub const fn offset(self) -> u64 {
         self.at
@@ -40,7 +38,7 @@ impl<T: ?Sized> PPtr<T> {
 }
 
 impl<S> PPtr<S> {
-    /// Returns the place of a field of the struct; null for null.
+    /// The place of a field; null for null.
     #[inline]
     pub fn field<F: Persist>(self, field: Field<S, F>) -> PPtr<F> {
         match self.at {

@@ -1,11 +1,9 @@
-//! A heap by offsets and bytes, on whichever medium its file asks for.
+//! A heap by offsets and bytes, below [`PersistentHeap`](crate::PersistentHeap) and the functions
+//! for C. Reads must lie inside the heap, and writes inside its data.
 //!
-//! **What.** [`RawHeap`] is the heap without types: below [`PersistentHeap`](crate::PersistentHeap)
-//! and below the functions for C. Reads must lie inside the heap, and writes inside its data.
-//!
-//! **Threads.** All calls but `close` take `&self`. With sync points, a call that stores holds a
-//! shared lock, and [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages.
-//! Callers that store by [`base`](RawHeap::base) keep away from `sync` themselves.
+//! **Threads.** With sync points, a call that stores holds a shared lock, and
+//! [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages. Callers that store
+//! by [`base`](RawHeap::base) must not run beside `sync`.
 
 mod bytes;
 mod change;
@@ -27,30 +25,27 @@ pub use change::Change;
 pub use craton_pheap::{Offset, Reserved, Slot};
 pub use tx::RawTx;
 
-/// A heap by offsets and bytes.
+/// [`PersistentHeap`](crate::PersistentHeap)'s calls, without types.
 pub struct RawHeap {
     heap: AnyHeap,
     promise: Promise,
     base: usize,
     /// Where the data begins, which callers may write.
     data: u64,
-    /// Held to store, exclusively to make a sync point.
+    /// Shared to store, exclusive to make a sync point.
     gate: RwLock<()>,
     opened: Instant,
 }
 
 impl RawHeap {
-    /// Makes a heap in a new file, or on a device without a heap, and opens it.
     pub fn create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         Self::of_opened(file::create(path, options)?)
     }
 
-    /// Opens a heap, and repairs it if it was not closed.
     pub fn open(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         Self::of_opened(file::open(path, options)?)
     }
 
-    /// Opens the heap if the path exists, else makes it.
     pub fn open_or_create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
         if path.symlink_metadata().is_err() {
             match file::create(path, options) {
@@ -72,21 +67,18 @@ impl RawHeap {
         Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
     }
 
-    /// Closes the heap. All changes become durable as far as the file promises, with sync points on
-    /// the disk; the next opening repairs nothing.
     pub fn close(self) -> Result<(), Error> {
         self.heap.close()
     }
 
-    /// Held while a call stores, where sync points are made.
+    /// Held while a call stores.
     #[inline]
     pub(crate) fn storing(&self) -> Option<RwLockReadGuard<'_, ()>> {
         let has_sync_points = matches!(self.heap, AnyHeap::Disk(_));
         has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes all changes up to now durable, all or none. With sync points this waits for the disk.
-    /// On persistent memory it waits for the lines of slots changed by hand.
+    /// On persistent memory, waits for the lines of slots changed by hand.
     pub fn sync(&self) -> Result<(), Error> {
         match &self.heap {
             AnyHeap::Disk(heap) => self.sync_disk(heap),
@@ -105,134 +97,113 @@ impl RawHeap {
         Ok(medium.checkpoint_if_due(pause)?)
     }
 
-    /// Returns free memory to the system. Call it every 50 ms or so.
     pub fn maintain(&self) {
         let now_ms = self.opened.elapsed().as_millis() as u64;
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
 
-    /// Returns the failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.promise
     }
 
-    /// Returns how small objects survive a crash.
     pub fn model(&self) -> Model {
         each!(AnyHeap, &self.heap, heap => heap.model())
     }
 
-    /// Returns the number that identifies this heap.
     pub fn uuid(&self) -> u128 {
         each!(AnyHeap, &self.heap, heap => heap.uuid())
     }
 
-    /// Returns the address of offset 0 in this process; 0 in simulations.
+    /// The address of offset 0; 0 in simulations.
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// Returns the heap's bytes.
     #[inline]
     pub fn len(&self) -> u64 {
         each!(AnyHeap, &self.heap, heap => heap.medium().len())
     }
 
-    /// Returns `false`: no heap is empty.
+    /// `false`: no heap is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Finds the root of this name.
     pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.root(name))?)
     }
 
-    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.roots())?)
     }
 
-    /// Adds a root with an empty slot, durably.
     pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.add_root(name, tag))?)
     }
 
-    /// Removes a root whose slot is empty, durably.
     pub fn remove_root(&self, name: &[u8]) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
-    /// Allocates an object, not initialised, and stores its offset in the slot.
+    /// The object is not initialised.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.alloc_to(slot, size))?)
     }
 
-    /// Frees the slot's object and stores 0 in the slot.
     #[inline]
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
     }
 
-    /// Resizes the slot's object. Its contents stay, as far as they fit.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
     }
 
-    /// Stores an offset, or 0, in a slot.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
     }
 
-    /// Chooses an object that no crash keeps until it is published.
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
     }
 
-    /// Frees a reserved object.
     pub fn cancel(&self, reserved: Reserved) {
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
     }
 
-    /// Makes a reserved object durable, and stores its offset in the slot. After an error it is
-    /// free.
+    /// After an error the object is free.
     pub fn publish(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
     }
 
-    /// Publishes as [`publish`](Self::publish) does, and frees the slot's object in the same step.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
     }
 
-    /// Returns the bytes that the object at this offset can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
     }
 
-    /// Returns the most changes of a commit.
     pub fn changes_most(&self) -> usize {
         each!(AnyHeap, &self.heap, heap => heap.parts_most())
     }
 
-    /// Returns the heap's contents in numbers. No other thread may change the heap meanwhile.
     pub fn stats(&self) -> Stats {
         each!(AnyHeap, &self.heap, heap => heap.stats())
     }
 
-    /// Checks every invariant, the roots, and what they point to. No other thread may change the
-    /// heap meanwhile.
     pub fn check(&self) -> Result<(), Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
     }

@@ -1,7 +1,7 @@
 use crate::persist::Persist;
 use std::marker::PhantomData;
 
-/// The place of a field of a struct: `S::name` of a struct made by [`persist!`](crate::persist).
+/// A field's place: `S::name` of a struct made by [`persist!`](crate::persist).
 pub struct Field<S, F> {
     offset: u64,
     types: PhantomData<fn(S) -> F>,
@@ -16,35 +16,31 @@ impl<S, F> Clone for Field<S, F> {
 impl<S, F> Copy for Field<S, F> {}
 
 impl<S, F: Persist> Field<S, F> {
-    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub const fn new(offset: u64) -> Self {
         Self { offset, types: PhantomData }
     }
 
-    /// Returns the bytes from the beginning of the struct.
     pub const fn offset(self) -> u64 {
         self.offset
     }
 
-    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub fn encode(self, value: &F, to: &mut [u8]) {
         value.encode(&mut to[self.offset as usize..][..F::BYTES as usize]);
     }
 
-    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub fn decode(self, from: &[u8]) -> F {
         F::decode(&from[self.offset as usize..][..F::BYTES as usize])
     }
 }
 
-/// For each field: name, bytes, alignment, and whether it has pointers.
+/// Of each field: name, bytes, alignment, whether it has pointers.
 #[doc(hidden)]
 pub type Layout = [(&'static str, u64, u64, bool)];
 
-/// Where the first `fields` fields end, and the next one begins if it is aligned so.
+/// Where the first `fields` fields end, aligned for the next one.
 const fn end(layout: &Layout, fields: usize, align: u64) -> u64 {
     let (mut at, mut i) = (0u64, 0);
     while i < fields {
@@ -54,13 +50,11 @@ const fn end(layout: &Layout, fields: usize, align: u64) -> u64 {
     at.next_multiple_of(align)
 }
 
-/// The offset of field number `i`.
 #[doc(hidden)]
 pub const fn offset(layout: &Layout, i: usize) -> u64 {
     end(layout, i, layout[i].2)
 }
 
-/// The bytes of the struct.
 #[doc(hidden)]
 pub const fn bytes(layout: &Layout) -> u64 {
     end(layout, layout.len(), align(layout))
@@ -104,11 +98,10 @@ const fn is_equal(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Makes a struct that may lie in a heap. Its fields are types that may, in the order and with the
-/// alignment that C gives them. Each field's place has the field's name: `Node::next`.
+/// Makes a struct that may lie in a heap, laid out as in C; `Node::next` is a field's place.
 ///
-/// The tag of the type is made of its name and of the names and types of its fields. A program in
-/// which those have changed finds [`Error::RootType`](crate::Error::RootType) at the root.
+/// Its tag hashes the names of struct and fields and the fields' types. After a change the root
+/// gives [`Error::RootType`](crate::Error::RootType).
 ///
 /// ```
 /// use craton_persistent::{PPtr, Persist, persist};

@@ -3,7 +3,7 @@ use crate::heap::{PersistentHeap, slot_of};
 use crate::pointer::{PPtr, Slot};
 use std::marker::PhantomData;
 
-/// An object that no crash keeps until it is published. If dropped, it is freed.
+/// An object that no crash keeps until it is published; dropped, it is freed.
 pub struct Reserved<'a, T: ?Sized> {
     heap: &'a PersistentHeap,
     /// `None` once published.
@@ -23,7 +23,6 @@ impl<'a, T: ?Sized> Reserved<'a, T> {
         self.at
     }
 
-    /// Returns the object's pointer.
     pub fn pointer(&self) -> PPtr<T> {
         PPtr::at_offset(self.at)
     }
@@ -40,7 +39,7 @@ impl<'a, T: ?Sized> Reserved<'a, T> {
         Ok(self.pointer())
     }
 
-    /// Makes the object durable, and puts it in place of the slot's object, which is freed.
+    /// Likewise, and frees the slot's object.
     pub fn replace(mut self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
         if let Some(object) = self.take() {
             self.heap.raw().replace(slot_of(slot), object)?;

@@ -7,8 +7,8 @@ use crate::pointer::{PPtr, Slot};
 use crate::raw::RawTx;
 use crate::reserved::Reserved;
 
-/// The changes of [`PersistentHeap::transaction`]. Values change at once; slots change at the
-/// commit, each at most once.
+/// Inside [`PersistentHeap::transaction`]. Values change at once; slots change at the commit, each
+/// at most once.
 pub struct Transaction<'a> {
     heap: &'a PersistentHeap,
     tx: RawTx<'a>,
@@ -23,8 +23,7 @@ impl<'a> Transaction<'a> {
         self.tx.commit()
     }
 
-    /// Changes a value without pointers, at once. The old value is restored if the transaction does
-    /// not commit.
+    /// Changes a value without pointers; undone if the transaction does not commit.
     pub fn set<T: Persist>(&mut self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer") };
         with_buffer::<T, _>(|buffer| {
@@ -33,14 +32,12 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Makes an object, which the slot holds once the transaction commits.
     pub fn alloc_to<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`reserve`](PersistentHeap::reserve) or
-    /// [`reserve_array`](PersistentHeap::reserve_array) at the commit.
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
     pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
         if let Some(object) = reserved.take() {
@@ -49,17 +46,14 @@ impl<'a> Transaction<'a> {
         pointer
     }
 
-    /// Frees the slot's object at the commit, and makes the slot null.
     pub fn free_from<T: ?Sized>(&mut self, slot: Slot<T>) {
         self.free_and_link(slot, PPtr::NULL);
     }
 
-    /// Frees the slot's object at the commit, and stores another pointer there.
     pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.free(slot_of(slot), pointer.offset());
     }
 
-    /// Stores a pointer in a slot at the commit.
     pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
         self.tx.set(slot_of(slot), pointer.offset());
     }

@@ -1,4 +1,4 @@
-//! Bad input: an error that names it, and a heap as before.
+//! Bad input gives an error that names it, and a heap as before.
 
 use craton_persistent::{Error, FileError, HeapError, HeapOptions, PPtr, PersistentHeap, Slot, persist};
 use std::fs;
@@ -79,14 +79,12 @@ fn wrong_roots_slots_and_sizes_change_nothing() {
     assert_eq!(heap.get(PPtr::<Node>::NULL).err(), Some(Error::Null));
     assert_eq!(heap.get(PPtr::<Node>::NULL.field(Node::value)).err(), Some(Error::Null));
 
-    // A pointer into the middle of an object frees nothing.
     let inner: Slot<u64> = heap.add_root("inner").expect("a root");
     heap.link(inner, node.field(Node::value)).expect("a pointer");
     let at = node.offset() + 8;
     assert_eq!(heap.free_from(inner).err(), of_heap(HeapError::NotAnObject { at }));
     assert_eq!(heap.get(inner).expect("the slot").offset(), at, "the slot is as before");
 
-    // A second pointer to a freed object.
     let again: Slot<Node> = heap.add_root("again").expect("a root");
     heap.link(again, node).expect("a pointer");
     heap.free_from(again).expect("the first time");

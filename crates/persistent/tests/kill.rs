@@ -15,7 +15,6 @@ const FILE: &str = "CRATON_TEST_HEAP";
 const KILLS: u64 = 12;
 const NAME: &str = "kill::a_killed_process_leaves_whole_operations";
 
-/// The list after `count` operations: of three, two push and one pops.
 fn expected(count: u64) -> Vec<u64> {
     let mut list = Vec::new();
     for i in 0..count {
@@ -48,7 +47,7 @@ fn change(path: &Path) -> Result<(), Error> {
         heap.alloc_to(count, &0)?;
     }
     let count = heap.get(count)?;
-    // The list of single calls may be one operation ahead or, a moment after the last kill, behind.
+    // Single calls may be one operation ahead or, a moment after the last kill, behind.
     let mut done = single_count(&values(&heap, single)?);
     loop {
         let i = heap.get(count)?;
@@ -72,9 +71,8 @@ fn change(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The number of operations that leave such a list.
 fn single_count(values: &[u64]) -> u64 {
-    // 3k operations leave k nodes; one more is pushed, and another one.
+    // 3k operations leave k nodes; then two push.
     let len = values.len() as u64;
     let possible = [3 * len, (3 * len).saturating_sub(2), (3 * len).saturating_sub(4)];
     let found = possible.into_iter().find(|count| expected(*count) == values);
@@ -116,7 +114,7 @@ fn a_killed_process_leaves_whole_operations() {
         assert_eq!(counted, expected(count), "after {count} transactions");
         let single = values(&heap, heap.root("single").expect("a root")).expect("a list");
         single_count(&single);
-        // Nothing else is allocated: nodes of both lists, and the count.
+        // Nodes of both lists, and the count.
         assert_eq!(heap.stats().small, (counted.len() + single.len() + 1) as u64);
         total = count;
     }

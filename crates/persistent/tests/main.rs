@@ -1,5 +1,3 @@
-//! The typed heap in files, as one program.
-
 mod input;
 mod kill;
 mod models;

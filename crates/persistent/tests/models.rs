@@ -1,12 +1,9 @@
-//! Each model of consistency, through the typed calls.
-
 use craton_persistent::{HeapOptions, Model, PPtr, PersistentHeap, Slot, persist};
 
 persist! {
     struct Node { next: PPtr<Node>, text: PPtr<[u8]>, value: u64 }
 }
 
-/// Pushes a node with a text, by one step.
 fn push(heap: &PersistentHeap, list: Slot<Node>, value: u64) {
     let mut batch = heap.batch();
     let node = Node { next: heap.get(list).expect("the root"), text: PPtr::NULL, value };

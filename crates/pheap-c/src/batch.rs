@@ -9,7 +9,6 @@ use craton_persistent::HeapError;
 use craton_persistent::raw::Change;
 use std::ffi::{c_int, c_void};
 
-/// `struct craton_pheap_change`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CratonPheapChange {
@@ -23,7 +22,6 @@ const PUBLISH: c_int = 1;
 const FREE: c_int = 2;
 const SET: c_int = 3;
 
-/// Takes the objects of all `PUBLISH`, in order, and checks the other arguments.
 fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>, Result<(), Failure>) {
     let (mut objects, mut result) = (Vec::new(), Ok(()));
     for (i, change) in changes.iter().enumerate() {
@@ -45,11 +43,9 @@ fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>
     (objects, result)
 }
 
-/// Does all changes, or none.
-///
 /// # Safety
-/// `heap` is null or open; `changes` points at `count` changes, whose freed objects the program no
-/// longer uses.
+/// `heap` is null or open; `changes` points at `count` changes, whose freed objects are no longer
+/// used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_batch(
     heap: *const Pheap,

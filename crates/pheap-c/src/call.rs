@@ -1,7 +1,5 @@
-//! The border: what a call returns, and the message of its thread.
-//!
-//! **Failure.** A panic is caught here. Its text does not go to standard error, unlike other
-//! panics' in the process.
+//! The result of a call, and its thread's message. A panic ends here; its text does not go to
+//! standard error.
 //!
 //! **Unsafe.** Takes heaps from C.
 
@@ -13,14 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// With a zero byte at the end; empty without a message.
+    /// Empty, or ends with a zero byte.
     static MESSAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// In a call whose panics are caught.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Silences the panics of calls.
 fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -35,7 +31,6 @@ fn keep_quiet() {
     });
 }
 
-/// Keeps an error's text for its thread, and returns its number.
 fn report(call: &str, of: &str, failure: &Failure) -> c_int {
     let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
     let text = format!("{call}: {of}{failure}").replace('\0', "?");
@@ -44,7 +39,6 @@ fn report(call: &str, of: &str, failure: &Failure) -> c_int {
     failure.code() as c_int
 }
 
-/// Runs a call; no panic leaves it.
 pub fn run(call: &str, of: &str, f: impl FnOnce() -> Result<(), Failure>) -> c_int {
     keep_quiet();
     let before = INSIDE.replace(true);
@@ -57,10 +51,8 @@ pub fn run(call: &str, of: &str, f: impl FnOnce() -> Result<(), Failure>) -> c_i
     }
 }
 
-/// Runs a call of an open heap.
-///
 /// # Safety
-/// `heap` is null, or a heap that is not closed.
+/// `heap` is null or open.
 pub unsafe fn on(call: &str, heap: *const Pheap, f: impl FnOnce(&Pheap) -> Result<(), Failure>) -> c_int {
     // SAFETY: by the contract.
     let Some(heap) = (unsafe { Pheap::of(heap) }) else {

@@ -1,13 +1,10 @@
-//! The numbers of errors, and their texts.
-
 use craton_persistent::{Error, FileError, HeapError};
 use std::ffi::CStr;
 use std::fmt;
 
-/// Name, number, text. `craton_pheap.h` has the same; a test compares.
+/// As in `craton_pheap.h`; a test compares.
 macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {
-        /// Why a call was refused.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Code {
             $($name = $number),*
@@ -73,17 +70,14 @@ codes! {
     Panicked = 90, c"an earlier call found damage or a bug: close the heap";
 }
 
-/// Why a call is refused, and the values for its message.
 #[derive(Debug)]
 pub enum Failure {
     Heap(Error),
-    /// An argument by its name, and its fault.
     Argument(&'static str, &'static str),
     Foreign(usize),
     NotReserved(usize),
     Cancelled(i32),
     Busy(usize),
-    /// The text of a panic.
     Panicked(String),
 }
 

@@ -1,4 +1,4 @@
-//! An open heap, as a handle for C.
+//! An open heap.
 //!
 //! **Unsafe.** Takes the heap's address from C.
 
@@ -9,19 +9,16 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Marks an open handle.
 const OPEN: u64 = u64::from_le_bytes(*b"PHEAPOPN");
 
-/// `craton_pheap`.
 pub struct Pheap {
     mark: AtomicU64,
     pub raw: RawHeap,
     pub report: Report,
     path: String,
-    /// By offset. The program holds only their addresses.
+    /// The program holds only their addresses.
     reserved: Mutex<HashMap<u64, Reserved>>,
     pub transactions: AtomicUsize,
-    /// A call has panicked.
     is_unsound: AtomicBool,
 }
 
@@ -39,7 +36,7 @@ impl Pheap {
     }
 
     /// # Safety
-    /// `heap` is null, or a heap that is not closed.
+    /// `heap` is null or open.
     pub unsafe fn of<'a>(heap: *const Self) -> Option<&'a Self> {
         // SAFETY: by the contract; shared, for its fields change by atomics and locks.
         let heap = unsafe { heap.as_ref() }?;
@@ -90,7 +87,6 @@ impl Pheap {
         std::ptr::with_exposed_provenance_mut(self.raw.base() + offset as usize)
     }
 
-    /// A slot may hold 0, or an offset in the heap.
     pub fn check_value(&self, value: u64) -> Result<u64, Failure> {
         match value < self.raw.len() {
             true => Ok(value),
@@ -102,7 +98,6 @@ impl Pheap {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program gives the reserved object up.
     pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
         let missing = Failure::NotReserved(object as usize);
         let offset = self.offset(object)?;
@@ -111,7 +106,7 @@ impl Pheap {
     }
 }
 
-/// A reserved object that the program has given up: dropped, it is free.
+/// Given up by the program: dropped, it is free.
 pub struct Held<'a> {
     heap: &'a Pheap,
     object: Option<Reserved>,

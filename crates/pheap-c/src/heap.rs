@@ -1,5 +1,3 @@
-//! Makes, opens and closes heaps.
-//!
 //! **Unsafe.** Takes pointers from C.
 
 use crate::call::{on, run};
@@ -12,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// `struct craton_pheap_options`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CratonPheapOptions {
@@ -32,11 +29,11 @@ unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions
     if options.is_null() {
         return Ok(wanted);
     }
-    // SAFETY: the program's struct; its first field is there in every version.
+    // SAFETY: the first field is in every version.
     if unsafe { (&raw const (*options).size).read() } < size_of::<CratonPheapOptions>() {
         return Err(Failure::Argument("options.size", "is not the size of the struct"));
     }
-    // SAFETY: the struct is at least as long as ours.
+    // SAFETY: at least as long as ours.
     let CratonPheapOptions { limit, most, durability, model, lanes, stripes, .. } = unsafe { *options };
     wanted = wanted.most(most).durability(match durability {
         0 => Durability::Auto,
@@ -63,7 +60,6 @@ unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions
     Ok(wanted)
 }
 
-/// Makes a heap, opens it, or both.
 type Opener = fn(&Path, &HeapOptions) -> Result<(RawHeap, Report), craton_persistent::Error>;
 
 /// # Safety
@@ -183,7 +179,7 @@ pub unsafe extern "C" fn craton_pheap_maintain(heap: *const Pheap) -> c_int {
     }
 }
 
-/// Returns one of `enum craton_pheap_promise`, or 0 for a bad heap.
+/// One of `enum craton_pheap_promise`, or 0 for a bad heap.
 ///
 /// # Safety
 /// `heap` is null or open.

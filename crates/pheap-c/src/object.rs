@@ -8,11 +8,8 @@ use crate::handle::Pheap;
 use craton_persistent::raw::Offset;
 use std::ffi::{c_int, c_void};
 
-/// `craton_pheap_constructor`.
 type Constructor = unsafe extern "C" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 
-/// Writes an object's address, unless `to` is null.
-///
 /// # Safety
 /// `to` is null or writable.
 pub unsafe fn tell(heap: &Pheap, at: u64, to: *mut *mut c_void) {
@@ -74,7 +71,7 @@ pub unsafe extern "C" fn craton_pheap_alloc_with(
 }
 
 /// # Safety
-/// `heap` is null or open, and the program no longer uses the object.
+/// `heap` is null or open; the object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_free_from(heap: *const Pheap, slot: *mut u64) -> c_int {
     // SAFETY: by the contract.

@@ -1,4 +1,4 @@
-//! The contents of a heap, and the repairs of its opening.
+//! A heap's contents, and the repairs of its opening.
 //!
 //! **Unsafe.** Writes to structs of C.
 
@@ -7,7 +7,6 @@ use crate::code::Failure;
 use crate::handle::Pheap;
 use std::ffi::c_int;
 
-/// `struct craton_pheap_report`.
 #[repr(C)]
 pub struct CratonPheapReport {
     clean: u64,
@@ -21,7 +20,6 @@ pub struct CratonPheapReport {
     large: u64,
 }
 
-/// `struct craton_pheap_stats`.
 #[repr(C)]
 pub struct CratonPheapStats {
     bytes: u64,
@@ -37,10 +35,10 @@ pub struct CratonPheapStats {
 /// No version's struct is longer: a larger `size` was never set.
 const MOST: usize = 4096;
 
-/// Fills a struct of `size` bytes, with 0 in fields that only a newer program has.
+/// Fields that only a newer program has become 0.
 ///
 /// # Safety
-/// `into` is null, or has room for `size` bytes.
+/// `into` is null, or has `size` bytes.
 unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
     if into.is_null() {
         return Err(Failure::Argument("the place for the struct", "is null"));
@@ -48,7 +46,7 @@ unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
     if !(size_of::<T>()..=MOST).contains(&size) {
         return Err(Failure::Argument("the size", "is not that of the struct"));
     }
-    // SAFETY: by the contract; the program's struct is at least as long as ours.
+    // SAFETY: by the contract; at least as long as ours.
     unsafe {
         into.cast::<u8>().add(size_of::<T>()).write_bytes(0, size - size_of::<T>());
         into.write(value);
@@ -57,7 +55,7 @@ unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
 }
 
 /// # Safety
-/// `heap` is null or open, `into` is null or has room for `size` bytes.
+/// `heap` is null or open, `into` is null or has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_report(heap: *const Pheap, into: *mut CratonPheapReport, size: usize) -> c_int {
     // SAFETY: by the contract.
@@ -81,7 +79,7 @@ pub unsafe extern "C" fn craton_pheap_report(heap: *const Pheap, into: *mut Crat
 }
 
 /// # Safety
-/// `heap` is null or open, `into` is null or has room for `size` bytes.
+/// As `craton_pheap_report`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_stats(heap: *const Pheap, into: *mut CratonPheapStats, size: usize) -> c_int {
     // SAFETY: by the contract.

@@ -1,5 +1,3 @@
-//! Objects that are chosen, written, and then published.
-//!
 //! **Unsafe.** Takes pointers from C.
 
 use crate::call::on;
@@ -28,7 +26,7 @@ pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, o
 }
 
 /// # Safety
-/// `heap` is null or open, and the program no longer uses the object.
+/// `heap` is null or open; the object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.
@@ -55,7 +53,7 @@ pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64
 }
 
 /// # Safety
-/// As `craton_pheap_publish`; the program no longer uses the slot's object.
+/// As `craton_pheap_publish`; the slot's object is no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_replace(heap: *const Pheap, slot: *mut u64, object: *mut c_void) -> c_int {
     // SAFETY: by the contract.

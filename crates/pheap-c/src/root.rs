@@ -1,4 +1,4 @@
-//! Roots: slots by name.
+//! Slots by name.
 //!
 //! **Unsafe.** Takes pointers and functions from C.
 
@@ -8,7 +8,6 @@ use crate::handle::Pheap;
 use craton_persistent::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-/// `craton_pheap_root_function`.
 type Function = unsafe extern "C" fn(argument: *mut c_void, name: *const c_char, slot: *mut u64, tag: u64);
 
 /// # Safety
@@ -87,7 +86,7 @@ pub unsafe extern "C" fn craton_pheap_each_root(
         on("craton_pheap_each_root", heap, |heap| {
             let function = function.ok_or(Failure::Argument("the function", "is null"))?;
             for root in heap.raw.roots()? {
-                // Rust programs' names may have a zero byte: C reads up to there.
+                // Rust programs' names may have a zero byte.
                 let end = root.name().iter().position(|byte| *byte == 0).unwrap_or(root.name().len());
                 let name = CString::new(&root.name()[..end]).unwrap_or_default();
                 function(argument, name.as_ptr(), heap.pointer(root.slot.0), root.tag);

@@ -1,4 +1,4 @@
-//! The header and the library have the same numbers; no panic leaves a call.
+//! Header and library have the same numbers; no panic leaves a call.
 
 use crate::call::{craton_pheap_message, on};
 use crate::code::Code;
@@ -6,7 +6,6 @@ use crate::heap::{craton_pheap_close, craton_pheap_create, craton_pheap_open};
 use crate::report::craton_pheap_check;
 use std::ffi::{CStr, CString};
 
-/// `NO_SYNC_POINTS` of `NoSyncPoints`.
 fn in_c(name: &str) -> String {
     let mut text = String::new();
     for (i, c) in name.chars().enumerate() {
@@ -52,7 +51,7 @@ fn a_panic_becomes_an_error_and_closes_the_heap_for_all_calls_but_close() {
         // SAFETY: a string of this thread, which makes no call meanwhile.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     };
-    // SAFETY: as the header says: a path, no options, and a heap that is open up to its close.
+    // SAFETY: a path, no options, and a heap that is open up to its close.
     unsafe {
         assert_eq!(craton_pheap_create(path.as_ptr(), std::ptr::null(), &raw mut heap), 0, "{}", message());
         let status = on("craton_pheap_check", heap, |_| panic!("found at {}", 5));

@@ -1,6 +1,6 @@
 //! Ranges and objects that change together.
 //!
-//! **Unsafe.** Takes pointers from C, and keeps a transaction without the lifetime of its heap.
+//! **Unsafe.** Takes pointers from C, and keeps a transaction without its heap's lifetime.
 
 use crate::call::on;
 use crate::code::Failure;
@@ -10,7 +10,6 @@ use craton_persistent::raw::RawTx;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// `craton_pheap_tx`.
 pub struct PheapTx {
     heap: *const Pheap,
     tx: RawTx<'static>,
@@ -37,7 +36,7 @@ pub unsafe extern "C" fn craton_pheap_begin(heap: *const Pheap, tx: *mut *mut Ph
 }
 
 /// # Safety
-/// `tx` is null or open, and no other thread uses it.
+/// As `craton_pheap_tx_snapshot`.
 unsafe fn within(
     call: &str,
     tx: *mut PheapTx,
@@ -52,7 +51,7 @@ unsafe fn within(
 }
 
 /// # Safety
-/// `tx` is null or open, and no other thread uses it.
+/// `tx` is null or open; no other thread uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_tx_snapshot(tx: *mut PheapTx, from: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: by the contract.
@@ -122,7 +121,7 @@ pub unsafe extern "C" fn craton_pheap_tx_set(tx: *mut PheapTx, slot: *mut u64, v
 }
 
 /// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// As `craton_pheap_commit`.
 unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Result<(), Failure>) -> c_int {
     if tx.is_null() {
         return crate::call::run(call, "", || Err(Failure::Argument("the transaction", "is null")));
@@ -140,7 +139,7 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
 }
 
 /// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// `tx` is null or open, and no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
 }
 
 /// # Safety
-/// `tx` is null or open; the program no longer uses it.
+/// As `craton_pheap_commit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_abort(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.

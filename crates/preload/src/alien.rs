@@ -1,7 +1,5 @@
-//! Pointers of allocators outside of the process's scope.
-//!
-//! **What.** A library that `dlmopen` opens gets a second C library without preloads, or links a
-//! second Craton. Its objects may reach our `free`; [`owner`] finds their allocator:
+//! A library that `dlmopen` opens gets a second C library without preloads, or links a second
+//! Craton. [`owner`] finds its objects' allocator:
 //!
 //! | allocator                  | the pointer is its object if                                    |
 //! |----------------------------|-----------------------------------------------------------------|
@@ -9,10 +7,8 @@
 //! | another namespace's glibc  | its size leads to a next object, in an unnamed mapping          |
 //! | our namespace's glibc      | likewise, in the process's break, which only it uses            |
 //!
-//! **Failure.** `None` for other pointers. An object of a main heap of several such C libraries
-//! stays allocated at `free`; `realloc` copies it into ours.
-//!
-//! **Cost.** 5 to 100 µs: the kernel finds the pointer's mapping.
+//! If several C libraries' main heaps may have the object, `free` leaves it allocated, and
+//! `realloc` copies it into ours. The kernel finds the pointer's mapping, in 5 to 100 µs.
 //!
 //! **Unsafe.** Calls functions by the linker's addresses; reads the words around an object that may
 //! be glibc's.
@@ -22,7 +18,7 @@ use core::mem::transmute;
 use craton_os::loaded::{self, Object};
 use craton_os::maps;
 
-/// Namespaces: glibc makes no more.
+/// Glibc makes no more namespaces.
 const MOST: usize = 16;
 const GLIBC: &CStr = c"libc.so.6";
 /// Low bits of glibc's size word: the object before is in use; has a mapping; not of the main heap.
@@ -41,13 +37,9 @@ pub(crate) struct Allocator {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// `craton_owns` and `malloc_usable_size` of the copy.
     Craton { owns: usize, usable: usize },
-    /// Of another namespace.
     Glibc,
-    /// It is unknown which.
     OneOfGlibc,
-    /// Of ours.
     OwnGlibc,
 }
 
@@ -62,13 +54,13 @@ impl Allocator {
     }
 
     /// # Safety
-    /// The pointer is this allocator's, given up if the result is not null.
+    /// As [`Self::free`], if the result is not null.
     pub(crate) unsafe fn realloc(&self, pointer: *mut c_void, size: usize) -> *mut c_void {
         type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
         if self.owner == Owner::OneOfGlibc {
             let new = crate::c::malloc(size);
             if !new.is_null() {
-                // SAFETY: both objects have these bytes; the new one is apart.
+                // SAFETY: separate objects of these bytes.
                 unsafe { new.copy_from_nonoverlapping(pointer, size.min(self.usable_size(pointer))) };
             }
             return new;
@@ -100,7 +92,6 @@ impl Allocator {
         (realloc != 0).then_some(Self { free, realloc, owner })
     }
 
-    /// Of our namespace, for libraries that link it directly.
     fn past_us(object: Object) -> Option<Self> {
         let (free, realloc) = (object.function(c"__libc_free"), object.function(c"__libc_realloc"));
         (object.has_name(GLIBC) && free != 0 && realloc != 0).then_some(Self { free, realloc, owner: Owner::OwnGlibc })

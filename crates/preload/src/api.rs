@@ -87,7 +87,7 @@ pub unsafe extern "C" fn craton_stats_json(buffer: *mut c_char, size: usize) -> 
 }
 
 /// # Safety
-/// `buffer` has `size` bytes while the result is used.
+/// As [`craton_stats_json`], while the result is used.
 unsafe fn buffer_of<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     if size == 0 || buffer.is_null() {
         return &mut [];

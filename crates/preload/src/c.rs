@@ -152,13 +152,12 @@ pub unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, s
     0
 }
 
-/// BSD.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
     front::aligned(process::page_size(), size).cast()
 }
 
-/// System V: whole pages.
+/// Whole pages.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     let page = process::page_size();
@@ -180,8 +179,6 @@ pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
     }
 }
 
-/// SunOS.
-///
 /// # Safety
 /// As [`free`].
 #[unsafe(no_mangle)]

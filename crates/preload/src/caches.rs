@@ -1,6 +1,6 @@
-//! `craton_cache_*`: object caches.
+//! `craton_cache_*`.
 //!
-//! **Failure.** As `craton.h` says; a bad handle or pointer aborts with call and address.
+//! **Failure.** A bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers and functions from C.
 
@@ -46,7 +46,7 @@ fn fault(call: &'static str, pointer: *mut c_void, fault: Fault) -> c_int {
 }
 
 /// # Safety
-/// `options` and its functions are as `craton.h` says.
+/// `options` is as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions) -> *mut c_void {
     // SAFETY: by the contract; the first field is in every version.

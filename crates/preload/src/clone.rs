@@ -1,12 +1,9 @@
-//! Calls that make a task with the program's memory and thread pointer.
+//! The child of a `vfork` runs on its parent's memory and thread pointer.
 //!
-//! **What.** The child of a `vfork` runs on its parent's memory and thread pointer; if it
-//! allocates, it may use the thread cache, but no per-CPU cache: the kernel restarts the parent's
-//! sequences only, and the child reads the parent's last CPU number. So the thread goes without
-//! per-CPU caches during the call. So does a `clone` with `CLONE_VM` and without `CLONE_SETTLS`;
-//! unless the parent sleeps, both tasks then go without for good.
-//!
-//! **Not here.** `syscall()`. A task with another thread pointer is detected.
+//! It may use the thread cache, but no per-CPU cache: the kernel restarts the parent's sequences
+//! only, and the child reads the parent's last CPU number. So the thread goes without per-CPU
+//! caches during the call, and for a `clone` with `CLONE_VM` and without `CLONE_SETTLS`; unless the
+//! parent sleeps, both tasks then go without for good. `syscall()` is not covered.
 //!
 //! **Unsafe.** Exports names that the whole process calls; `vfork` returns twice.
 
@@ -16,8 +13,8 @@ use core::ffi::{c_int, c_void};
 use craton_malloc::front;
 use craton_os::process;
 
-/// The child returns on its parent's stack, so registers that the system call keeps hold the return
-/// address and the result of `before_vfork`.
+/// The child returns on its parent's stack: kept registers hold the return address and
+/// `before_vfork`'s result.
 ///
 /// # Safety
 /// As `vfork`.
@@ -54,7 +51,6 @@ extern "C" fn before_vfork() -> usize {
     front::before_clone(false)
 }
 
-/// In the parent, after the child's end or a failure.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     front::after_clone(before, true);

@@ -1,8 +1,5 @@
-//! C++'s `operator new` and `operator delete`, in all their forms (C++17 [new.delete]).
-//!
-//! **What.** Without memory a throwing form calls the new handler until there is some, or throws
-//! `std::bad_alloc` if there is no handler. A nothrow form returns null at once: the handler may
-//! throw, which only the C++ runtime could catch.
+//! All forms of C++17 [new.delete]. A nothrow form never calls the new handler: only the C++
+//! runtime could catch its exception.
 //!
 //! **Unsafe.** Takes C++'s pointers, exports its names.
 
@@ -24,7 +21,6 @@ pub(crate) use x86_64::{new_failed, sized_new_failed};
 
 const DEFAULT_ALIGN: usize = 16;
 
-/// One attempt between two calls of the new handler.
 extern "C" fn retry(size: usize, align: usize) -> *mut c_void {
     // The runtime's handler does not say if for an array.
     front::aligned_by::<{ family::ANY }>(align, size).cast()
@@ -95,7 +91,7 @@ macro_rules! delete_sized {
         }
 
         /// # Safety
-        /// The object is given up.
+        /// As `$name`.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name_aligned(pointer: *mut c_void, size: usize, align: usize) {
             // SAFETY: by the contract.

@@ -1,20 +1,14 @@
-//! `dlopen`, for libraries that are opened with `RTLD_DEEPBIND`.
+//! `dlopen` for `RTLD_DEEPBIND`: such a library finds the C library's `malloc`, a dependency's,
+//! before ours, and objects meet in the wrong `free`.
 //!
-//! **What.** Such a library finds the C library's `malloc` before ours, since the C library is
-//! among its dependencies; its objects and the program's then meet in the wrong `free`. Before the
-//! first such call [`redirect`] points the C library's symbols to the process's functions. A
-//! library whose dependencies include another allocator keeps that.
-//!
-//! **Failure.** If the symbols' pages cannot be written: a line on standard error, and no
-//! redirection.
+//! **What.** [`redirect`] first points the C library's symbols to the process's functions; if their
+//! pages cannot be written, it prints a line. A library whose dependencies include another
+//! allocator keeps that. `build.rs` links `craton_dlopen` as `dlopen`, in the shared library alone.
 //!
 //! **Cost.** 1 µs for each `dlopen`; up to 72 KiB of private pages.
 //!
-//! **Not here.** The name: `build.rs` links `craton_dlopen` as `dlopen`, in the shared library
-//! alone.
-//!
-//! **Unsafe.** Exports, in assembly, a name that the whole process calls. The C library's `dlopen`
-//! reads its return address for the caller's search path, so ours jumps there.
+//! **Unsafe.** Exports a name that the whole process calls. The C library's `dlopen` reads its
+//! return address for the caller's search path, so the assembly jumps there.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -43,7 +37,6 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// The target of the assembly's jump.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();
@@ -57,12 +50,10 @@ extern "C" fn before(mode: c_int) -> usize {
     }
 }
 
-/// For processes without another.
 extern "C" fn none(_file: *const c_char, _mode: c_int) -> *mut c_void {
     null_mut()
 }
 
-/// By the linker's order: a library before us wins.
 const NAMES: [&CStr; 18] = [
     c"malloc",
     c"free",

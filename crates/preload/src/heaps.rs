@@ -1,6 +1,6 @@
-//! `craton_heap_*`: heaps that are destroyed whole.
+//! `craton_heap_*`.
 //!
-//! **Failure.** As `craton.h` says; a bad handle or pointer aborts with call and address.
+//! **Failure.** A bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers from C.
 
@@ -23,7 +23,6 @@ pub struct CratonHeapStats {
     counts: OwnStats,
 }
 
-/// By the values of `CRATON_HEAP_APART`, `CRATON_HEAP_HUGE`, `CRATON_HEAP_SMALL`.
 const PLACES: [Place; 4] = [Place::Shared, Place::Apart, Place::Huge, Place::Small];
 
 fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse>) -> T {
@@ -43,7 +42,7 @@ fn culprit(heap: *mut c_void, pointer: *mut c_void, misuse: Misuse) -> *mut c_vo
 pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -> *mut c_void {
     let mut wanted = Options { name: b"", limit: 0, place: Place::Shared };
     if !options.is_null() {
-        // SAFETY: the program's struct; its first field is there in every version.
+        // SAFETY: the first field is in every version.
         if unsafe { (&raw const (*options).size).read() } < size_of::<CratonHeapOptions>() {
             return invalid();
         }

@@ -30,8 +30,7 @@ pub struct Mallinfo {
     fields: [c_int; 10],
 }
 
-/// `arena`, `hblkhd`: the heap, huge objects; `uordblks`: live, or in other threads' caches;
-/// `fordblks`: the heap's rest.
+/// `arena`, `hblkhd`: the heap, huge objects; `uordblks`: live, or in other threads' caches.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
     let arena = SEGMENT.heap_backed_bytes.load(Relaxed) as usize;
@@ -55,7 +54,7 @@ pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)
 }
 
-/// Accepts glibc's parameters without effect, so that programs go on.
+/// So that programs go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(parameter: c_int, _value: c_int) -> c_int {
     c_int::from(parameter == 1 || (-8..=-1).contains(&parameter))

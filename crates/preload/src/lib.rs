@@ -1,10 +1,7 @@
-//! The C interface of Craton: `libcraton.so` and `libcraton.a`.
+//! The C interface of Craton: thin wrappers of [`craton_malloc::front`].
 //!
-//! **What.** The allocation functions of C and C++: thin wrappers of [`craton_malloc::front`].
-//!
-//! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad argument: as the
-//! function's standard says. A bad pointer goes to the process's other allocator; without one, a
-//! line with call and address, then `SIGABRT`.
+//! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad pointer goes to the
+//! process's other allocator; without one, a line with call and address, then `SIGABRT`.
 //!
 //! **Unsafe.** Takes pointers from C.
 #![no_std]

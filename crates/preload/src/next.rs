@@ -1,6 +1,5 @@
-//! Foreign pointers: after `dlopen` the process keeps its allocator, to which we pass its pointers.
-//!
-//! If we are the process's allocator, other namespaces may have others ([`alien`]).
+//! Foreign pointers: after `dlopen` the process keeps its allocator, which gets its pointers. Other
+//! namespaces may have others ([`alien`]).
 //!
 //! **Unsafe.** Calls functions by the linker's addresses.
 
@@ -10,7 +9,6 @@ use craton_malloc::sizes::{self, Claim};
 use craton_malloc::{Misuse, front};
 use craton_os::symbol;
 
-/// `ours` aside.
 fn other(name: &CStr, ours: usize) -> Option<usize> {
     Some(symbol::find(name)).filter(|a| *a != 0 && *a != ours)
 }

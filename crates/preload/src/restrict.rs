@@ -1,7 +1,5 @@
-//! Calls by which a program restricts itself, and which our thread would break.
-//!
-//! **What.** The kernel refuses `unshare` and `setns` in a process with several threads, and a
-//! system call filter would kill the process for our thread's calls: these stop the thread first.
+//! Calls that stop our thread first: the kernel refuses `unshare` and `setns` to several threads,
+//! and a system call filter would kill the process for our thread's calls.
 //!
 //! **Unsafe.** Exports names that the whole process calls.
 
@@ -9,7 +7,6 @@ use core::ffi::{c_int, c_ulong};
 use craton_malloc::govern;
 use craton_os::{process, restrict};
 
-/// More threads than the call allows.
 fn is_refused(result: &c_int) -> bool {
     *result == -1 && matches!(process::errno(), process::EINVAL | restrict::EUSERS)
 }

@@ -1,6 +1,6 @@
 //! Requests that return sizes, come in batches, or carry hints.
 //!
-//! **From.** Standard proposal P0901 (sizes returned); `__hot_cold_t` and the C++ names are LLVM's.
+//! **From.** Sizes returned: P0901; `__hot_cold_t` and the C++ names: LLVM.
 //!
 //! **Unsafe.** Takes pointers from C, and exports names that compilers call.
 
@@ -12,7 +12,6 @@ use core::slice;
 use craton_malloc::front::{self, family};
 use craton_malloc::{batch, hints, sizes};
 
-/// `struct craton_sized` and `__sized_ptr_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Sized {

@@ -1,5 +1,3 @@
-//! The library, and the small C and C++ programs beside the tests.
-
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -17,7 +15,7 @@ pub fn workspace() -> &'static Path {
         .expect("the package lies two folders below the workspace's root")
 }
 
-/// `CRATON_LIBRARY`, or built in release mode, once.
+/// Or built in release mode, once.
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
@@ -27,7 +25,6 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Beside `CRATON_LIBRARY`, or built.
 pub fn static_library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
@@ -36,14 +33,13 @@ pub fn static_library() -> &'static Path {
     })
 }
 
-/// Builds the preload package first.
 fn built(name: &str) -> PathBuf {
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let artifacts = ARTIFACTS.get_or_init(|| build(&["--release", "-p", "craton-preload"], &[]));
     found(artifacts, name)
 }
 
-/// `libcraton_pheap.so` or `.a`; with the tests' profile, for which most of it is built already.
+/// With the tests' profile, for which most of it is built already.
 pub fn pheap_library(name: &str) -> PathBuf {
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let unwinding = ("CARGO_PROFILE_DEV_PANIC", "unwind");
@@ -51,7 +47,6 @@ pub fn pheap_library(name: &str) -> PathBuf {
     found(artifacts, name)
 }
 
-/// Builds a package; Cargo reports the paths of its products.
 fn build(args: &[&str], env: &[(&str, &str)]) -> Vec<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -75,19 +70,16 @@ fn found(artifacts: &[PathBuf], name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
 }
 
-/// Compiles `c/SOURCE` (C17 with GNU names). Flags follow the source, so that libraries are found.
-/// Equal calls compile once in a process.
+/// Flags follow the source, so that libraries are found. Equal calls compile once.
 pub fn cc(source: &str, flags: &[&str]) -> PathBuf {
     compile("gcc", &["-std=gnu17"], source, flags)
 }
 
-/// C++17; otherwise as [`cc`].
 pub fn cxx(source: &str, flags: &[&str]) -> PathBuf {
     compile("g++", &["-std=gnu++17"], source, flags)
 }
 
 fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> PathBuf {
-    /// By program.
     type Compiled = Arc<OnceLock<PathBuf>>;
     static DONE: Mutex<Option<HashMap<u64, Compiled>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
@@ -119,7 +111,6 @@ fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str],
     path
 }
 
-/// In the target directory.
 fn programs_folder() -> PathBuf {
     let exe = env::current_exe().expect("a test knows its executable");
     let deps = exe.parent().expect("the executable lies in a folder");

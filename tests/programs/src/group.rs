@@ -1,14 +1,11 @@
-//! Control groups for programs of tests.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Removed when dropped.
 pub struct Group(Vec<PathBuf>);
 
 impl Group {
-    /// `None`: not permitted.
+    /// `None` if not permitted.
     pub fn new(bytes: u64) -> Option<Self> {
         Self::of(bytes, false)
     }
@@ -39,13 +36,11 @@ impl Group {
         group.limit(bytes).then_some(group)
     }
 
-    /// False: not permitted.
     pub fn limit(&self, bytes: u64) -> bool {
         let file = ["memory.limit_in_bytes", "memory.max"].map(|f| self.0[0].join(f)).into_iter().find(|f| f.exists());
         file.is_some_and(|file| fs::write(file, bytes.to_string()).is_ok())
     }
 
-    /// For a shell.
     pub fn enter(&self) -> String {
         self.0.iter().map(|dir| format!("echo $$ > {}/cgroup.procs && ", dir.display())).collect()
     }

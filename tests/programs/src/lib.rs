@@ -1,7 +1,4 @@
-//! Whole programs under Craton: shared code of this package's tests.
-//!
-//! **What.** Runs a program with the library and a time limit; the process's numbers prove that
-//! Craton served it. An exit status proves nothing.
+//! Whole programs under Craton: the process's numbers prove that Craton served it.
 //!
 //! ```no_run
 //! let output = craton_programs::Program::new("bash").args(["-c", "echo hello"]).preloaded().run();
@@ -10,8 +7,7 @@
 //! assert_eq!(output.stdout, "hello\n");
 //! ```
 //!
-//! **Failure.** Panics with the command and its result. Beyond its time limit a process group is
-//! killed.
+//! **Failure.** Panics with the command and its result.
 
 mod build;
 mod group;
@@ -30,10 +26,7 @@ pub use side::side_by_side;
 use std::env;
 use std::path::Path;
 
-/// Panics with the missing program's Debian package, unless `CRATON_SKIP_MISSING=1`: then the
-/// caller returns.
-///
-/// `program` is a path, or sought in `PATH`.
+/// Panics with the Debian package's name, unless `CRATON_SKIP_MISSING=1`.
 pub fn missing(program: &str, package: &str) -> bool {
     let found = if program.contains('/') {
         Path::new(program).exists()

@@ -6,12 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) command: OsString,
     pub(crate) args: Vec<OsString>,
-    /// `None` removes.
     pub(crate) env: BTreeMap<OsString, Option<OsString>>,
     pub(crate) dir: Option<PathBuf>,
     pub(crate) stdin: Vec<u8>,
@@ -20,8 +18,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Five minutes are enough at load 40. The test's `LD_PRELOAD` and `CRATON_OPTIONS` do not
-    /// reach it.
+    /// Five minutes are enough at load 40.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
         env.insert("LD_PRELOAD".into(), None);
@@ -66,22 +63,19 @@ impl Program {
         self
     }
 
-    /// Otherwise empty.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = text.into();
         self
     }
 
-    /// `key=value,key=value`, besides every program's `stats_file` and the test's
-    /// `CRATON_TEST_OPTIONS`.
+    /// Besides every program's `stats_file` and the test's `CRATON_TEST_OPTIONS`.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();
         self
     }
 
-    /// The shared library.
     #[must_use]
     pub fn preloaded(self) -> Self {
         self.env("LD_PRELOAD", library())
@@ -97,7 +91,7 @@ impl Program {
         Running::start(self)
     }
 
-    /// Panics at the time limit, or when processes remain that hold the output open.
+    /// Panics at the time limit, or when processes hold the output open.
     pub fn run(self) -> Output {
         self.start().wait()
     }
@@ -105,16 +99,12 @@ impl Program {
 
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// With arguments.
     pub command: String,
-    /// Unless a signal ended it.
     pub status: Option<i32>,
     pub signal: Option<i32>,
-    /// With children's; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// With children's.
     pub stderr: String,
-    /// Of each process with Craton that left through `exit`, in order.
+    /// Of each process with Craton that left through `exit`.
     pub stats: Vec<Stats>,
 }
 
@@ -123,8 +113,7 @@ impl Output {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Panics unless Craton served a process of this name; returns the first one's numbers. The
-    /// kernel cuts names at 15 bytes; so is `exe`.
+    /// The kernel cuts names at 15 bytes.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);

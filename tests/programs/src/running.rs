@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -60,7 +59,6 @@ impl Running {
         let text = format!("{:?}", command);
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
-        // The program may write before it has read everything, or not read at all.
         thread::spawn(move || drop(stdin.write_all(&program.stdin)));
         let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
         let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
@@ -72,12 +70,11 @@ impl Running {
         self.child.id()
     }
 
-    /// Craton's counts so far.
     pub fn segment(&self) -> Stats {
         live_segment(self.pid())
     }
 
-    /// Once `asked` holds. Panics when the process ends before, or at its time limit.
+    /// Panics when the process ends before, or at its time limit.
     pub fn segment_when(&mut self, asked: impl Fn(&Stats) -> bool) -> Stats {
         loop {
             // The library may not be loaded yet.
@@ -102,7 +99,6 @@ impl Running {
         self.ended().is_some()
     }
 
-    /// Panics as [`crate::Program::run`].
     pub fn wait(mut self) -> Output {
         let status = loop {
             if let Some(status) = self.ended() {
@@ -135,7 +131,6 @@ impl Running {
         status
     }
 
-    /// Panics with the output so far.
     fn fail(&mut self, what: &str, more: &str) -> ! {
         self.kill();
         let mut text = String::new();
@@ -146,7 +141,6 @@ impl Running {
         panic!("{} {what} after {:?} and was killed\n{more}{text}", self.command, self.limit);
     }
 
-    /// Where each thread waits, for a hang's report.
     fn state(&self) -> String {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid()));
         let lines = tasks.into_iter().flatten().flatten().take(20).map(|task| {
@@ -158,8 +152,8 @@ impl Running {
 
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).expect("a process number fits");
-        // SAFETY: touches no memory. While a member lives, or the leader is unreaped, no other
-        // group gets this number.
+        // SAFETY: touches no memory. While a member lives, or the leader is unreaped, the number is
+        // its.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         if !self.reaped {
             drop(self.child.wait());
@@ -176,7 +170,6 @@ impl Drop for Running {
     }
 }
 
-/// Until the last process closes it.
 fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (send, receive) = channel();
     thread::spawn(move || {

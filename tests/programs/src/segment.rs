@@ -1,4 +1,4 @@
-//! A process's numbers: a line of JSON at its end, or its memory.
+//! A process's numbers.
 
 use crate::build::library;
 use craton_tables::counters::{Counter, PROCESS};
@@ -9,10 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 count_struct! { process,
-    /// The fields of `struct craton_segment`.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Stats {
-        /// At most 15 bytes.
         pub exe: String,
     }
 }
@@ -30,12 +28,10 @@ macro_rules! from_numbers {
 
 counters!(process, from_numbers);
 
-/// The first two are magic and version.
 const WORDS: usize = 2 + PROCESS.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
-    /// Of a `stats_file`.
     pub(crate) fn from_json(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("stats_file: {e} in: {line}"));
         let mut numbers = [0; PROCESS.len()];
@@ -48,7 +44,6 @@ impl Stats {
     }
 }
 
-/// With the shared library.
 pub fn live_segment(pid: u32) -> Stats {
     try_live_segment(pid).unwrap_or_else(|error| panic!("process {pid}: {error}"))
 }
@@ -77,7 +72,6 @@ pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     Ok(Stats::new(name.trim_end().to_owned(), numbers))
 }
 
-/// From the load address.
 fn segment_offset() -> u64 {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

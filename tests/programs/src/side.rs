@@ -4,7 +4,7 @@ use std::thread;
 /// Most of the time is a process's start and end.
 const AT_ONCE: usize = 4;
 
-/// Returns results in order. Panics if a case does, after the others.
+/// Panics if a case does, after the others.
 pub fn side_by_side<C: Sync, R: Send>(cases: &[C], act: impl Fn(&C) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(cases.iter().enumerate());
     let done = Mutex::new(Vec::new());

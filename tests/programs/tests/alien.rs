@@ -1,4 +1,4 @@
-//! Libraries with another malloc: `dlmopen`, or `RTLD_DEEPBIND`.
+//! Libraries with another malloc.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::{Path, PathBuf};

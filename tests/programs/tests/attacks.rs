@@ -1,5 +1,4 @@
-//! A wild write into freed memory ends the process with one line, or is harmless. malloc never
-//! returns an address of the write's choice, or a live object.
+//! A wild write into freed memory ends the process with one line, or is harmless.
 
 use craton_programs::{Output, Program, cc, library, side_by_side};
 use std::path::Path;
@@ -12,7 +11,6 @@ fn run(part: &str, options: &str) -> Output {
     if options.is_empty() { program.run() } else { program.options(options).run() }
 }
 
-/// Ends by SIGABRT.
 fn line_of(part: &str) -> String {
     let output = run(part, "");
     assert_eq!(output.signal, Some(libc::SIGABRT), "{part} ends by SIGABRT:\n{output}");
@@ -23,7 +21,6 @@ fn line_of(part: &str) -> String {
     line.to_owned()
 }
 
-/// A damaged list of a size, the likeliest cause first.
 fn stops(part: &str, size: usize) {
     let line = line_of(part);
     let rest = line.strip_prefix(&format!("the list of free objects of {size} bytes leads to 0x"));
@@ -32,7 +29,6 @@ fn stops(part: &str, size: usize) {
     assert!(cause.is_some_and(|cause| cause.starts_with("a write to freed memory, ")), "{part}: {line}");
 }
 
-/// Or it is found.
 fn does_no_harm(part: &str, options: &str) {
     let output = run(part, options);
     let is_found = output.signal == Some(libc::SIGABRT) && output.stderr.contains("craton: ");
@@ -170,7 +166,6 @@ fn bad_frees_are_named() {
 
 const NO_OBJECT: &str = "points into memory that is not allocated: it was freed already, or never was an object";
 
-/// Ends by a line of a call that names an address where no object lies.
 fn is_no_object(part: &str, options: &str, call: &str) {
     let output = run(part, options);
     let line = output.stderr.strip_prefix("craton: ").and_then(|rest| rest.strip_suffix('\n'));
@@ -240,7 +235,6 @@ fn processors_caches_do_no_worse() {
     }
 }
 
-/// Objects wait in two groups and are reused in random order.
 #[test]
 fn hardened_none_does_worse() {
     let source = include_str!("../c/attacks.c");

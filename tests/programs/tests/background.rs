@@ -1,7 +1,5 @@
-//! Background work, with a thread or without, and programs that it must not disturb.
-//!
-//! Memory is released after seconds, since the demand of the last five is kept. `make test` uses a
-//! clock sixty times as fast (`c/fast_clock.c`), `make nightly` also the machine's.
+//! Memory is released after seconds, since the demand of the last five is kept: `make test` uses a
+//! clock sixty times as fast, `make nightly` also the machine's.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
@@ -57,7 +55,6 @@ fn a_busy_program_without_threads_gets_none() {
     served("busy", "");
 }
 
-/// On the machine's clock it exceeds the limit.
 fn served_on_a_fast_clock(part: &str, options: &str) {
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
     let both = format!("{}:{}", library().display(), clock.display());

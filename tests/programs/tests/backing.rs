@@ -1,4 +1,4 @@
-//! Backing follows touch, and a system that refuses an advice or misreports memory does no harm.
+//! Backing follows touch; a system that refuses an advice or misreports memory does no harm.
 
 use craton_programs::{Group, Output, Program, cc, library};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 /// Part, object size, number, bytes between two touches, malloc or calloc.
 type Load = (&'static str, usize, usize, usize, &'static str);
 
-/// Decided by spans.
 const SPANS: [Load; 2] =
     [("sparse", 256 << 10, 2000, 1_000_000, "malloc"), ("sparse", 20_000_000, 40, 20_000_000, "malloc")];
-/// Mappings.
 const MAPPINGS: [Load; 6] = [
     ("sparse", 1 << 30, 1, 2 << 20, "malloc"),
     ("sparse", 1 << 30, 1, 2 << 20, "calloc"),
@@ -45,7 +43,6 @@ fn sparse_loads() -> impl Iterator<Item = Load> {
     SPANS.into_iter().chain(MAPPINGS)
 }
 
-/// One object in a few is written everywhere; all are freed and allocated again.
 const MIXED: [Load; 4] = [
     ("mixed", 70_000, 4000, 4, "malloc"),
     ("mixed", 300_000, 1000, 20, "malloc"),
@@ -102,8 +99,7 @@ fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     }
 }
 
-/// If the system has hugepages. The library stops asking for a second when the system is slow; then
-/// another process tries.
+/// When the system is slow, the library asks for no hugepages for 1 s; then another process tries.
 fn gets_hugepages(load: Load) {
     let mut output = try_to(load, "");
     for _ in 0..2 {
@@ -134,7 +130,6 @@ fn an_object_that_grows_and_is_written_everywhere_gets_hugepages() {
     gets_hugepages(("grows_dense", 300_000_000, 1, 1, "malloc"));
 }
 
-/// A clock sixty times as fast, for background work.
 fn on_another_system(args: &[&str]) {
     let program: PathBuf = cc("refused_advice.c", &["-rdynamic"]);
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
@@ -192,7 +187,6 @@ fn a_system_that_calls_nothing_resident_does_no_harm() {
     on_another_system(&["nothing_resident"]);
 }
 
-/// Cleared ahead of growth.
 fn cleared(system: &str) -> u32 {
     let program = cc("refused_advice.c", &["-rdynamic"]);
     let output = Program::new(&program).args([system]).preloaded().run();

@@ -1,10 +1,7 @@
-//! Object caches in C and C++.
-
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// By its path.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -17,7 +14,7 @@ fn run(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Outpu
     output
 }
 
-/// With and without restartable sequences; without, no arrays.
+/// Without restartable sequences there are no arrays.
 fn c(part: &str) {
     run(cc, "caches.c", part);
     let without = Program::new(linked(cc, "caches.c")).arg(part).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

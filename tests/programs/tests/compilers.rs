@@ -1,4 +1,4 @@
-//! Much memory in a short time, in a chain of processes.
+//! Much memory in a short time.
 
 use craton_programs::{Program, missing};
 use std::fs;
@@ -6,7 +6,6 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Templates for the compiler; strings, trees, threads for the program.
 const TEMPLATES: &str = r#"
 #include <algorithm>
 #include <iostream>
@@ -81,8 +80,7 @@ fn gxx_optimizes_at_link_time() {
     compile_and_run(&["-O2", "-flto"], &["cc1plus", "lto-wrapper", "lto1-wpa", "lto1-ltrans"]);
 }
 
-/// Rust's distribution links `rustc` with a jemalloc, whose names precede those of a preloaded
-/// library: nothing is claimed of `rustc`.
+/// Rust's distribution links `rustc` with a jemalloc, whose names precede a preloaded library's.
 #[test]
 fn cargo_builds_a_package_and_the_result_runs() {
     let cargo = env!("CARGO");
@@ -111,7 +109,6 @@ fn cargo_builds_a_package_and_the_result_runs() {
     assert!(output.assert_served("tiny").threads_seen >= 5, "main and four threads:\n{output}");
 }
 
-/// With the library loaded, but another malloc.
 #[test]
 fn the_proof_fails_for_a_program_with_its_own_malloc() {
     if missing("gcc", "gcc") {

@@ -1,9 +1,6 @@
-//! The promises of C, POSIX, glibc and C++: preloaded and fully static.
-
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::PathBuf;
 
-/// Functions that no library defines.
 const LATER: &str = "-Wl,-z,dynamic-undefined-weak";
 
 fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
@@ -11,7 +8,6 @@ fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf 
     compile(source, &["-static", library])
 }
 
-/// Returns the preloaded result.
 fn both(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
     let linked = fully_static(compile, source);
     let output = Program::new(&linked).arg(part).run();
@@ -129,7 +125,6 @@ fn malloc_info_writes_well_formed_xml() {
     assert_well_formed(&output.stdout);
 }
 
-/// One XML element, elements closed in order.
 fn assert_well_formed(text: &str) {
     let mut open = Vec::new();
     let mut roots = 0;

@@ -1,4 +1,4 @@
-//! The debugging kit in correct programs; the rate of samples.
+//! The debugging kit in correct programs.
 
 use craton_programs::{Output, Program, cc, missing, workspace};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// But the search for leaks, which real programs have.
+/// Real programs have leaks.
 const ALL: &str = "debug=audit,redzone,poison,verify,guard,unmap";
 
 fn program() -> &'static Path {
@@ -61,7 +61,6 @@ fn a_report_has_the_numbers_of_threads_and_of_children() {
     }
 }
 
-/// To close pages.
 fn has_marks() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
@@ -133,7 +132,6 @@ fn a_process_holds_little_more_for_its_samples() {
         output.assert_success();
         output.stdout.trim().parse().unwrap()
     };
-    // Each of some hundred samples would hold a page and two stacks.
     let (with, without) = (held(""), held("guard_sample=0"));
     assert!(with <= without + 768, "{with} KiB with samples, {without} without");
 }
@@ -198,7 +196,6 @@ fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_
     assert!(matches!(ended.signal(), Some(libc::SIGABRT | libc::SIGSEGV)), "{ended}");
 }
 
-/// Without reports.
 fn same(program: Program, exe: &str) {
     let plain = program.clone().run();
     plain.assert_success();

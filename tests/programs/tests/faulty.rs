@@ -1,4 +1,4 @@
-//! Programs with one bug each, and the kit's report: kind, buffer, offset, owners.
+//! Programs with one bug each.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Parsed.
 #[derive(Debug, Default)]
 struct Report {
     kind: String,
@@ -22,7 +21,6 @@ struct Report {
 }
 
 impl Report {
-    /// The first one.
     fn read(stderr: &str) -> Result<Self, String> {
         let mut report = Self::default();
         let mut stack = None;
@@ -64,7 +62,6 @@ impl Report {
     }
 }
 
-/// In this order, with others between.
 fn has_names(stack: &[String], names: &[&str]) -> bool {
     let mut rest = stack.iter();
     names.iter().all(|name| rest.any(|n| n.contains(name)))
@@ -98,7 +95,6 @@ fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong}{report:#?}")) }
 }
 
-/// Lists those with a wrong report.
 fn all_are_reported(program: &PathBuf, cases: &[Case]) {
     let runs: Vec<_> = cases.iter().flat_map(|case| case.options.iter().map(move |options| (case, *options))).collect();
     let failures = side_by_side(&runs, |(case, options)| {
@@ -146,7 +142,6 @@ fn cxx_program() -> PathBuf {
 #[test]
 fn memory_that_goes_back_by_another_family_of_functions_is_reported() {
     all_are_reported(&cxx_program(), FAMILIES);
-    // Without the check all is well.
     for case in FAMILIES.iter().filter(|case| case.part != "new_and_aligned_delete") {
         let output = Program::new(cxx_program()).arg(case.part).options("debug=audit,redzone").preloaded().run();
         output.assert_success();
@@ -162,7 +157,6 @@ fn memory_that_goes_back_by_its_own_family_is_not_reported() {
     }
 }
 
-/// They call the library's API.
 fn with_caches() -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();

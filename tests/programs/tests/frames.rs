@@ -1,6 +1,3 @@
-//! LLFree's frames under the page heap. `make test` runs more so, by `CRATON_TEST_OPTIONS`, `make
-//! nightly` all.
-
 use craton_programs::{Output, Program, cc, cxx, workspace};
 use std::path::Path;
 

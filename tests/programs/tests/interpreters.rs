@@ -1,4 +1,4 @@
-//! Many small objects, short-lived threads, heaps beside malloc's.
+//! Many small objects, short-lived threads.
 
 use craton_programs::{Output, Program, missing};
 use std::fs;
@@ -169,7 +169,7 @@ fn java_runs_threads_with_memory_outside_its_heap() {
     let java = |program: &str| Program::new(program).dir(folder.path()).env_remove("JAVA_TOOL_OPTIONS").timeout(300);
     let compiled = java("javac").arg("Work.java").preloaded().run();
     compiled.assert_success();
-    // Whatever its name: a thread of the virtual machine ends javac.
+    // A thread of the virtual machine ends javac, whatever its name.
     assert!(compiled.stats.iter().any(|s| s.refills > 0 && s.threads_seen > 1), "{compiled}");
     let output = served(java("java").args(["-Xmx256m", "Work"]), "java", "4800\n");
     assert!(output.assert_served("java").threads_seen > 8, "a pool of eight threads:\n{output}");

@@ -1,5 +1,3 @@
-//! Large and huge objects.
-
 use craton_programs::{Program, cc};
 
 fn part(part: &str) {

@@ -1,4 +1,4 @@
-//! Memory limits of program and control group.
+//! Limits of program and control group.
 
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
@@ -68,7 +68,6 @@ fn threads_live_at_both_limits() {
 #[test]
 fn limits_below_what_is_in_use_act_at_once_and_say_so() {
     let output = run("below_use", "");
-    // Those say what fills the heap, once a minute.
     let (full, lines): (Vec<&str>, Vec<&str>) =
         output.stderr.lines().partition(|line| line.starts_with("craton: the "));
     assert_eq!((lines.len(), full.len()), (5, 2), "{output}");
@@ -169,7 +168,6 @@ fn an_ordinary_control_group_is_looked_at_in_silence() {
     assert_eq!(output.assert_served(name()).memory_limit_source, 4, "the option that it sets last");
 }
 
-/// By a mount namespace.
 #[test]
 fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     let file = tempfile::NamedTempFile::new().expect("a file");
@@ -192,7 +190,6 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.ends_with(says), "{output}");
 }
 
-/// By a mount namespace.
 #[test]
 fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
@@ -211,7 +208,6 @@ fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     assert!(output.stderr.is_empty(), "{output}");
 }
 
-/// Another file reports it, by a mount namespace.
 #[test]
 fn pressure_gives_free_memory_back() {
     let file = tempfile::NamedTempFile::new().expect("a file");

@@ -7,7 +7,7 @@ fn name(program: &Path) -> &str {
     program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
-/// In MiB of address space, of which objects must get `least`.
+/// In MiB of address space.
 fn within(limit: u64, part: &str, least: u64) {
     let program = cc("limits.c", &[]);
     let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
@@ -40,7 +40,6 @@ fn too_little_address_space_is_null_and_never_a_crash() {
                 // The linker omits a library without room.
                 ended_well += usize::from(output.stats.iter().any(|s| s.exe == name(&program)[..15] && s.refills > 0));
             }
-            // plain.c's check, which names errno.
             Some(1) => assert!(output.stderr.contains("(errno 12)"), "ENOMEM with {kib} KiB:\n{output}"),
             status => assert_eq!(status, Some(127), "the linker's refusal with {kib} KiB:\n{output}"),
         }

@@ -1,5 +1,3 @@
-//! Ways to link Craton; the library's symbols and segments.
-
 use craton_programs::{Output, Program, cc, library, static_library, workspace};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +12,6 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
 }
 
-/// Of binutils.
 fn ask(tool: &str, args: &[&str]) -> String {
     let output = Program::new(tool).args(args).arg(library()).run();
     output.assert_success();
@@ -119,7 +116,7 @@ fn the_library_takes_little_of_the_static_thread_storage() {
     // Type, offset, virtual address, physical address, size in the file, size in memory.
     let size = line.and_then(|l| l.split_whitespace().nth(5)).and_then(|hex| hex.strip_prefix("0x"));
     let size = size.map(|hex| u64::from_str_radix(hex, 16).expect("readelf prints a number")).unwrap_or(0);
-    // glibc keeps some hundred bytes for libraries opened later; more than a share fails.
+    // glibc keeps some hundred bytes for libraries opened later.
     assert!(size <= 64, "{size} bytes of thread-local storage:\n{headers}");
 }
 
@@ -139,7 +136,6 @@ fn options_are_ignored_in_a_set_uid_program() {
         eprintln!("skipped: only root can make a program that runs as another user");
         return;
     }
-    // Reachable for another user.
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir();
     let folder = folder.expect("a temporary folder can be made");
     let (shared, program) = (folder.path().join("libcraton.so"), folder.path().join("plain"));
@@ -168,7 +164,6 @@ fn options_are_ignored_in_a_set_uid_program() {
     assert!(privileged.stats.is_empty(), "a file written by a set-uid program:\n{privileged}");
 }
 
-/// In order.
 fn segments(flags: &str) -> Vec<std::ops::Range<u64>> {
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("readelf prints numbers");
     let headers = ask("readelf", &["-lW"]);
@@ -201,7 +196,6 @@ fn what_every_program_needs_lies_in_mappings_of_its_own() {
     assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
 }
 
-/// KiB by mapping, in a program that only reads.
 fn in_memory(access: &str) -> Vec<u32> {
     let preload = format!("LD_PRELOAD={}", text(library()));
     let output = Program::new("env").args(["-u", "CRATON_OPTIONS", &preload, "cat", "/proc/self/smaps"]).run();
@@ -228,6 +222,6 @@ fn a_small_program_pays_only_for_what_every_program_needs() {
     assert_eq!(code[2], 0, "KiB of what only the start needs, after it");
     assert_eq!(code[3], 0, "KiB of what samples need, without one");
     assert_eq!(code[4], 0, "KiB of what few programs need: a function is missing in crates/preload/layout.ld");
-    // The heap is zeros at first: no page of it comes from the file.
+    // The heap is zeros at first.
     assert!(in_memory("rw-").iter().sum::<u32>() <= 32, "KiB of data: {:?}", in_memory("rw-"));
 }

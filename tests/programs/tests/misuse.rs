@@ -1,9 +1,8 @@
-//! Bad pointers: one line with call and address, then `SIGABRT`.
+//! Bad pointers.
 
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
-/// Behind `craton: CALL(ADDRESS): `.
 enum Says {
     /// Just this.
     Text(&'static str),
@@ -26,7 +25,6 @@ fn c_programs() -> [(PathBuf, bool); 2] {
     [(cc("misuse.c", &["-w", later]), true), (cc("misuse.c", &["-w", "-static", library]), false)]
 }
 
-/// Preloaded and static.
 fn c(part: &str, call: &str, says: &Says) {
     for (program, preloaded) in c_programs() {
         reports(&program, preloaded, part, call, says);

@@ -4,7 +4,7 @@ use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// By its path, which precedes `LD_LIBRARY_PATH`: Cargo's folders there may have an older one.
+/// This path precedes `LD_LIBRARY_PATH`: Cargo's folders there may have an older one.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -21,7 +21,6 @@ fn own(part: &str) -> Output {
     passes(cc, "own.c", part)
 }
 
-/// About the address that it printed.
 fn reports(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str, call: &str, says: &str) {
     let output = Program::new(linked(compile, source)).arg(part).timeout(300).run();
     assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");

@@ -1,5 +1,3 @@
-//! `craton_pheap.h` and `craton_pheap.hpp`: programs in C and C++ on heap files.
-
 use craton_programs::{Output, Program, cc, cxx, pheap_library, workspace};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,7 +9,6 @@ fn include() -> String {
     format!("-I{}", workspace().join("crates/pheap-c/include").display())
 }
 
-/// A program with the shared library.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = pheap_library("libcraton_pheap.so");
     let folder = library.parent().expect("the library lies in a folder").display();
@@ -19,7 +16,6 @@ fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     compile(source, &[&include(), library.to_str().expect("the library's path is UTF-8"), &rpath])
 }
 
-/// A program with the static library.
 fn linked_statically(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = pheap_library("libcraton_pheap.a");
     compile(source, &[&include(), library.to_str().expect("the library's path is UTF-8"), "-lpthread", "-ldl", "-lm"])
@@ -31,7 +27,6 @@ fn passes(program: &Path, part: &str, file: &Path) -> Output {
     output
 }
 
-/// Runs a part of the C program on a new file.
 fn part(name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     passes(&linked(cc, "pheap.c"), name, &folder.path().join("a.heap"));

@@ -1,6 +1,3 @@
-//! Threads and processes: forks, tasks in their parent's memory, destructors, signal handlers that
-//! allocate.
-
 use craton_programs::{Output, Program, cc, cxx};
 use std::path::Path;
 

@@ -9,7 +9,6 @@ fn run(program: Program, path: &Path) -> Output {
     output
 }
 
-/// Behind a word.
 fn number(output: &Output, word: &str) -> u64 {
     let mut words = output.stdout.split_whitespace().skip_while(|w| *w != word);
     words.nth(1).and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("no {word}:\n{output}"))

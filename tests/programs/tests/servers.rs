@@ -1,8 +1,5 @@
-//! redis: a server that loads, forks under load to save, and ends in good order.
-//!
-//! Debian's binary links libjemalloc.so.2 and reports it (`INFO memory`) even with a preloaded
-//! library. Which one serves it memory shows: loading data must grow Craton's heap by about as
-//! much.
+//! Debian's redis reports libjemalloc.so.2 even with a preloaded library: loading data must grow
+//! Craton's heap by about as much.
 
 use craton_programs::{Output, Program, Running, missing};
 use std::path::PathBuf;
@@ -24,7 +21,6 @@ impl Redis {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let server = Program::new("redis-server")
             .args(["--port", "0", "--daemonize", "no", "--save", "", "--appendonly", "no"])
-            // For DEBUG RELOAD.
             .args(["--enable-debug-command", "local", "--unixsocket"])
             .arg(folder.path().join("socket"))
             .arg("--dir")
@@ -48,7 +44,6 @@ impl Redis {
         Program::new(program).arg("-s").arg(self.socket()).args(args).timeout(300).run()
     }
 
-    /// A server's error is in the output.
     fn cli(&self, args: &[&str]) -> Output {
         self.client("redis-cli", args)
     }
@@ -65,7 +60,6 @@ impl Redis {
         line.unwrap_or_else(|| panic!("INFO has no {key}:\n{text}")).trim().to_owned()
     }
 
-    /// In the background; it must end well.
     fn await_save(&self) {
         let end = Instant::now() + Duration::from_secs(60);
         while self.info("rdb_bgsave_in_progress") != "0" {
@@ -89,21 +83,18 @@ fn redis_serves_saves_and_ends() {
     let empty = redis.server.segment();
     assert_eq!(empty.exe, "redis-server");
 
-    // 32 MiB of values, several writes in flight.
     redis.bench(&["-n", "200000", "-r", "40000", "-d", "1000", "-t", "set"]);
     let loaded = redis.server.segment();
     let (data, grown) = (32 << 20, loaded.heap_in_use_bytes.saturating_sub(empty.heap_in_use_bytes));
     assert!(grown >= data, "32 MiB of data made Craton's heap grow by {grown} bytes only: {empty:?} {loaded:?}");
     assert!(loaded.refills > empty.refills + 1000, "{empty:?} {loaded:?}");
 
-    // BGSAVE's child allocates while the parent is written to.
     assert!(redis.cli(&["bgsave"]).stdout.starts_with("Background saving started"));
     redis.bench(&["-n", "60000", "-r", "40000", "-d", "300", "-t", "set,get,lpush,lpop,sadd,hset,mset"]);
     redis.await_save();
     let keys: usize = redis.cli(&["dbsize"]).stdout.trim().parse().expect("DBSIZE answers with a number");
     assert!(keys > 30_000, "{keys} keys");
 
-    // Loads a save into an empty heap.
     redis.cli(&["save"]).assert_success();
     assert_eq!(redis.cli(&["debug", "reload"]).stdout.trim(), "OK");
     assert_eq!(redis.cli(&["dbsize"]).stdout.trim(), keys.to_string());

@@ -1,5 +1,3 @@
-//! Many short processes, forks of a process that has allocated.
-
 use craton_programs::{Output, Program, live_segment, missing, workspace};
 use std::fmt::Write;
 use std::fs;
@@ -65,7 +63,6 @@ fn bash_waits_for_background_jobs() {
     );
 }
 
-/// Without the user's configuration, and variables of a hook.
 fn git(dir: &Path, args: &[&str]) -> Program {
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
         .iter()
@@ -85,7 +82,6 @@ fn served_git(program: Program) -> Output {
     output
 }
 
-/// For `git fast-import`: each commit changes one of 20 files.
 fn history(commits: usize) -> String {
     let mut text = String::new();
     for n in 0..commits {

@@ -1,4 +1,4 @@
-//! Stacks from places that are hard to unwind.
+//! Stacks that are hard to unwind.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -32,7 +32,6 @@ impl Library {
         function
     }
 
-    /// It calls back.
     fn call(&self, name: &str, callback: Callback) {
         // SAFETY: the type of all functions that tests name.
         let function: extern "C" fn(Callback) = unsafe { std::mem::transmute(self.function(name)) };
@@ -63,7 +62,7 @@ fn in_cxx() -> PathBuf {
     cxx("stacks.cpp", &FLAGS)
 }
 
-/// The C library's unwinder; its caller comes first.
+/// Its caller comes first.
 fn theirs() -> Vec<usize> {
     // SAFETY: the function's type.
     let backtrace: extern "C" fn(*mut usize, i32) -> i32 = unsafe { std::mem::transmute(symbol::find(c"backtrace")) };
@@ -114,7 +113,6 @@ extern "C" fn takes_a_stack_elsewhere() {
     FROM_ELSEWHERE.lock().unwrap().push(taken);
 }
 
-/// While a function calls back.
 #[inline(never)]
 fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)> {
     library.call(function, takes_a_stack);
@@ -123,7 +121,6 @@ fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)>
     all
 }
 
-/// In this order, with others between, and the test's function last.
 fn assert_named(stack: &[usize], names: &[&str]) {
     let found = named(stack);
     let mut rest = found.iter();
@@ -132,7 +129,6 @@ fn assert_named(stack: &[usize], names: &[&str]) {
     }
 }
 
-/// Both unwinders, with the names.
 fn agrees(library: &Library, function: &str, names: &[&str]) {
     for (ours, theirs) in stacks_of(library, function) {
         assert_named(&ours, names);
@@ -169,8 +165,7 @@ fn code_that_a_signal_interrupted_is_found_again() {
     for function in ["through_a_signal", "through_a_signal_stack"] {
         for (ours, theirs) in stacks_of(&library, function) {
             assert_named(&ours, &["handler", "raise_signal", function]);
-            // The interrupted address is recorded as one past it, since all others are return
-            // addresses.
+            // The interrupted address is recorded as one past it, as a return address.
             let differ: Vec<_> = ours.iter().zip(&theirs).filter(|(a, b)| a != b).collect();
             assert!(ours.len() == theirs.len() && matches!(differ[..], [(a, b)] if *a == b + 1), "{differ:x?}");
         }
@@ -229,7 +224,6 @@ fn a_stack_can_be_taken_before_each_instruction() {
         function(step);
         std::hint::black_box(());
     }
-    // No other test has bound its functions.
     let mut flags = FLAGS.to_vec();
     flags.push("-DSTEPPED");
     let library = Library::open(&cc("stacks.c", &flags), libc::RTLD_LAZY);
@@ -256,7 +250,7 @@ fn a_module_that_was_unloaded_and_another_in_its_place_do_no_harm() {
         let library = Library::open(&in_cxx(), libc::RTLD_NOW);
         agrees(&library, "through_a_lambda", &["through_a_lambda"]);
         library.close();
-        // Without being told, frames may be wrong, but that is all.
+        // Frames may be wrong then, but that is all.
         let library = Library::open(&in_c(), libc::RTLD_NOW);
         library.call("through_qsort", takes_a_stack);
         library.close();

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// pthreads(7), as far as an allocator could use them. `fwrite` is one too: `malloc_info` calls it
-/// without a lock, as the C library's does.
+/// pthreads(7), as far as an allocator could use them. `malloc_info` calls `fwrite` without a lock,
+/// as the C library's does.
 const CANCELLATION_POINTS: [&str; 34] = [
     "accept",
     "clock_nanosleep",
@@ -54,7 +54,6 @@ fn the_library_calls_no_cancellation_point() {
     assert!(called.contains("mmap"), "{called:?}");
 }
 
-/// By its header.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let include = format!("-I{}", workspace().join("crates/preload/include").display());
     let folder = library().parent().expect("the library lies in a folder").display();
@@ -106,7 +105,6 @@ fn the_program_is_called_back_when_the_soft_limit_is_passed() {
     run("callback");
 }
 
-/// A copy of `craton_segment` counts.
 fn asked_for(program: &Path) -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D"]).arg(program).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

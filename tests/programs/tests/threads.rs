@@ -1,5 +1,3 @@
-//! Short-lived threads, forks between them, objects before main and after it.
-
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::Path;
 
@@ -24,7 +22,6 @@ fn name(program: &Path) -> &str {
 fn sixty_four_threads_that_start_and_stop_keep_memory_bounded() {
     let program = cc("threads.c", &[]);
     let seen = run_with(&program, "start_and_stop", "caches=thread").stats[0].threads_seen;
-    // Each thread of each round, and the main one.
     assert_eq!(seen, 64 * 20 + 1);
     let output = run(&program, "start_and_stop");
     let stats = &output.stats[0];
@@ -96,7 +93,7 @@ fn threads_start_other_programs_while_all_allocate() {
     let output = Program::new(&program).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
-    // Itself, and its threads' posix_spawns; shells of `system` have another name.
+    // Shells of `system` have another name.
     let served = output.stats.iter().filter(|s| s.exe == name(&program)[..15] && s.refills > 0).count();
     assert_eq!(served, 1 + 6 * 40, "processes that Craton served:\n{output}");
 }

@@ -1,7 +1,5 @@
-//! objdump's output as text that does not depend on addresses.
-//!
-//! **What.** Instructions without the final padding. Inner jumps go to numbered labels; outer
-//! jumps, calls and data to names without hashes, unnamed data to `[rip]`.
+//! objdump's output without addresses: inner jumps go to numbered labels; outer jumps, calls and
+//! data to names without hashes, unnamed data to `[rip]`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -49,7 +47,6 @@ pub fn address(names: &str, name: &str) -> Option<u64> {
     names.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         let at = words.next()?;
-        // A version may follow.
         let found = words.nth(1)?.split('@').next()? == name;
         if found { u64::from_str_radix(at, 16).ok() } else { None }
     })
@@ -65,7 +62,7 @@ pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     all
 }
 
-/// If no condition jumps, up to a return or a jump out.
+/// If no condition jumps.
 pub fn straight(function: &[Instruction]) -> usize {
     let (mut next, mut count) = (0, 0);
     // A jump back could loop for ever.
@@ -115,7 +112,6 @@ fn of_data(operands: &str) -> String {
     format!("{before}[rip{name}]{behind}")
 }
 
-/// Without the hash.
 fn plain(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     let Some(mut rest) = name.strip_prefix("_ZN") else { return name.to_owned() };
@@ -143,10 +139,8 @@ pub fn difference(old: &str, new: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// From the first to the last that differs, with context.
 fn changed(old: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    // The count in the name is reported separately.
     let head = usize::from(!old.is_empty() && !new.is_empty());
     let same = head + old[head..].iter().zip(&new[head..]).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[same..], &new[same..]);

@@ -1,5 +1,3 @@
-//! Builds test programs with cargo.
-
 use super::job::{Job, Kind};
 use super::plan::{Plan, Run, WAITING};
 use serde_json::Value;

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Decides how many run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Computes,
@@ -34,11 +33,9 @@ pub struct Finished {
     pub counts: Counts,
     pub took: Duration,
     pub tests: Vec<(String, Duration)>,
-    /// All output, and why.
     pub failure: Option<String>,
 }
 
-/// After `limit` it is killed, and fails.
 pub fn run(job: &Job, limit: Duration) -> Finished {
     let start = Instant::now();
     let ended = execute(job, start, limit);

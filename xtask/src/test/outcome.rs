@@ -1,6 +1,4 @@
-//! Reads a test program's output: how many tests passed, and how long each took.
-//!
-//! **From.** The harness's stable lines `test NAME ... ok` and `test result: ok. 3 passed; …`.
+//! Reads a test program's output.
 
 use std::time::Duration;
 
@@ -12,7 +10,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `None` without closing lines.
     pub fn read(output: &str) -> Option<Self> {
         let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
         results.map(Self::from_result).reduce(Self::plus)
@@ -41,8 +38,7 @@ pub fn ended_test(line: &str) -> Option<&str> {
     ended.then(|| name.strip_suffix(" - should panic").unwrap_or(name))
 }
 
-/// From the moments of ends: the harness starts the first `threads` by name at once, then one at
-/// each end.
+/// The harness starts the first `threads` by name at once, then one at each end.
 pub fn durations(ends: &[(String, Duration)], threads: usize) -> Vec<(String, Duration)> {
     let mut names: Vec<&str> = ends.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();

@@ -4,10 +4,10 @@ use super::job::Kind;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// Folders of packages whose tests wait for other programs.
+/// Their tests wait for other programs.
 pub const WAITING: [&str; 5] = ["programs", "cli", "lab", "papers", "kv"];
 
-/// Programs start, measure, check and write.
+/// They start, measure, check and write.
 pub(super) const PAPERS: [&str; 4] =
     ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench", "a_client_that_checks_its_objects_finds"];
 
@@ -18,7 +18,6 @@ pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 pub enum Extent {
     Units,
     All,
-    /// Minutes or hours: `make nightly`.
     Nightly,
 }
 
@@ -34,7 +33,6 @@ pub struct Run {
     pub name: &'static str,
     pub package: Option<&'static str>,
     pub env: Vec<(String, String)>,
-    /// Parts of tests' names.
     pub filter: Vec<String>,
 }
 
@@ -73,10 +71,8 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     let loom_env = vec![
         ("RUSTFLAGS".to_owned(), format!("{flags} --cfg loom").trim().to_owned()),
         ("CARGO_TARGET_DIR".to_owned(), target.join("loom").to_string_lossy().into_owned()),
-        // Thousands of runs of each protocol.
         ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
     ];
-    // The experiments start the workspace's programs beside them.
     let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
     let mut run_papers = run("papers");
     if extent == Extent::All {

@@ -1,4 +1,4 @@
-//! Runs test programs side by side, slowest first, while others are being built.
+//! Runs test programs side by side, while others are being built.
 
 use super::job::{self, Finished, Job, Kind};
 use std::collections::HashMap;
@@ -18,7 +18,6 @@ pub enum Event {
 
 pub struct Pool {
     pub last: HashMap<String, f64>,
-    /// Then a program is killed.
     pub limit: Duration,
     waiting: Vec<Job>,
     running: Vec<Kind>,
@@ -30,7 +29,6 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// `report` sees each end. Returns failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),
@@ -61,7 +59,7 @@ impl Pool {
         broken
     }
 
-    /// That may start now; one that never ran counts as slowest.
+    /// One that never ran counts as slowest.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();

@@ -1,7 +1,5 @@
-//! Arrows between crates point down.
-//!
-//! **What.** Compares `cargo metadata` with [`CRATES`]. Development dependencies are free, as are
-//! those under `cfg(loom)`.
+//! Arrows between crates point down. Development dependencies are free, as are those under
+//! `cfg(loom)`.
 
 use super::Complaint;
 use serde_json::Value;
@@ -11,7 +9,6 @@ use std::process::Command;
 struct Crate {
     name: &'static str,
     below: &'static [&'static str],
-    /// From elsewhere; `None`: any.
     outside: Option<&'static [&'static str]>,
 }
 
@@ -36,10 +33,8 @@ const MALLOC: [&str; 9] = [
     "craton-tables",
 ];
 
-/// It knows object caches by name.
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
-/// No allocator, as in the lab.
 const PAPERS: [&str; 10] = [
     "craton-base",
     "craton-os",
@@ -53,20 +48,15 @@ const PAPERS: [&str; 10] = [
     "craton-cli",
 ];
 
-/// From the bottom up.
 const CRATES: [Crate; 24] = [
     core("craton-base", &[]),
-    // Data, for library and tools.
     core("craton-tables", &[]),
-    // The one crate that speaks to the system.
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
-    // Its face for kernels in C.
     core("craton-frames-c", &["craton-frames"]),
     // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
-    // Its faces. No allocator is below them.
     core("craton-persistent", &["craton-base", "craton-os", "craton-pheap"]),
     core("craton-pheap-c", &["craton-persistent"]),
     core("craton-pages", &["craton-base"]),
@@ -80,9 +70,7 @@ const CRATES: [Crate; 24] = [
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
     // Not the allocator, whose hooks at start and exit would be measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
-    // It knows the library by its exported table.
     tool("craton-inspect", &["craton-tables"]),
-    // Of the system, heap files alone.
     tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
     tool("craton-kv", &["craton-base", "craton-os", "craton-pheap"]),
@@ -103,7 +91,6 @@ pub fn metadata(manifest: &Path) -> Result<String, String> {
     String::from_utf8(out.stdout).map_err(|e| format!("`cargo metadata` wrote what is not UTF-8: {e}"))
 }
 
-/// Also of unknown packages.
 pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
     let document: Value =
         serde_json::from_str(metadata).map_err(|e| format!("cannot read what `cargo metadata` wrote: {e}"))?;

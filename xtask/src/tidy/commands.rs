@@ -1,7 +1,4 @@
-//! Commands in documents exist: of `craton` with options, the library's options, targets of make,
-//! scripts.
-//!
-//! In code blocks; names come from `args.rs`, the table of options, the Makefile.
+//! Commands in documents' code blocks exist.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -72,7 +69,6 @@ impl Known<'_> {
                     return Some(format!("`--{option}` is not in {ARGS}"));
                 }
             }
-            // Its options are the simulated heap's.
             if word == "-o" && task != "replay" {
                 let key = words.next()?.split('=').next()?;
                 if key.chars().any(char::is_lowercase) && !OPTIONS.iter().any(|option| option.key == key) {

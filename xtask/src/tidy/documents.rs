@@ -1,5 +1,4 @@
-//! Documents and comments: lengths, columns, phrases, except in [`LATER`]. A module's head has 40
-//! lines besides its examples.
+//! Documents and comments: lengths, columns, phrases.
 
 use super::Complaint;
 use super::files::File;
@@ -11,7 +10,6 @@ const README_WORDS: usize = 1300;
 const COLUMNS: usize = 100;
 const HEAD_LINES: usize = 40;
 
-/// Not held to columns and phrases yet.
 const LATER: [&str; 0] = [];
 
 const PHRASES: [(&str, &str); 30] = [
@@ -71,7 +69,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// People read it, and no program writes it.
 pub fn is_document(path: &str) -> bool {
     path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/") || path == "results/README.md")
 }
@@ -138,10 +135,10 @@ fn head(file: &File, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Lines of a module's head, without its examples: these are programs that tests run.
+/// Examples are programs that tests run.
 fn head_lines(text: &str) -> usize {
     let mut lines = 0;
-    // Within a fence: whether it has an example, not a drawing.
+    // Whether it has an example, not a drawing.
     let mut fence = None;
     for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
         let was_example = fence == Some(true);

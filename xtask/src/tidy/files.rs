@@ -1,14 +1,10 @@
-//! Files tracked by git, or new and not ignored.
-
 use super::lex::Source;
 use std::path::Path;
 use std::process::Command;
 
 pub struct File {
-    /// From the root, with `/`.
     pub path: String,
     pub text: String,
-    /// Tokens and comments.
     pub rust: Option<Source>,
 }
 
@@ -19,12 +15,10 @@ impl File {
     }
 }
 
-/// By name or folder.
 pub fn is_test_path(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }
 
-/// Sorted by path.
 pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let out = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -42,12 +36,10 @@ pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for path in paths {
         let full = root.join(path);
-        // Deleted but in the index, or a link.
         if !full.symlink_metadata().is_ok_and(|m| m.is_file()) {
             continue;
         }
         let bytes = std::fs::read(&full).map_err(|e| format!("cannot read {path}: {e}"))?;
-        // Data.
         if let Ok(text) = String::from_utf8(bytes) {
             files.push(File::new(path, &text));
         }

@@ -1,7 +1,4 @@
-//! Blocks of documents, written from `craton-tables` and records.
-//!
-//! **What.** `cargo xtask tidy --fix` writes each between its two marks; without it a stale one
-//! fails.
+//! Blocks of documents, which `cargo xtask tidy --fix` writes between their marks.
 
 use super::Complaint;
 use super::files::File;
@@ -12,7 +9,6 @@ use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// In the marks.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }
@@ -74,7 +70,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     BLOCKS.iter().filter_map(stale).collect()
 }
 
-/// A failed block stays; [`check`] says why.
 pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {
@@ -94,7 +89,6 @@ pub fn text<'a>(files: &'a [File], path: &str) -> Result<&'a str, String> {
     file.map(|file| file.text.as_str()).ok_or_else(|| format!("{path} is missing"))
 }
 
-/// Words in quotes, others by name and range.
 fn values(option: &Choice) -> String {
     let words = option.form.words().iter().map(|word| format!("`{word}`"));
     let range = match option.form {
@@ -139,7 +133,6 @@ fn codes(of: &str, codes: &Codes) -> String {
     out
 }
 
-/// Of the header.
 const COLUMNS: usize = 100;
 
 fn keys() -> String {
@@ -147,7 +140,6 @@ fn keys() -> String {
     comment("", &format!("Options, which docs/options.md explains: {}.", keys.join(", ")))
 }
 
-/// With comments behind, or above where too long.
 fn members(counters: &[Counter]) -> String {
     let member = |c: &Counter| {
         let since = if c.unit == Unit::Since { ", since the start" } else { "" };
@@ -164,7 +156,6 @@ fn members(counters: &[Counter]) -> String {
     counters.iter().map(member).collect()
 }
 
-/// Wrapped.
 fn comment(indent: &str, text: &str) -> String {
     let mut out = format!("{indent}/*");
     let mut line = out.len();

@@ -1,7 +1,5 @@
-//! Each invariant's id is defined once in the repository, and ARCHITECTURE.md lists it.
-//!
-//! **What.** In a module's head `*F…*` defines an id: at most two letters and a number. The list
-//! is the first column of the table under "Invariants", as `frames F1–F3, F7`.
+//! Each invariant's id is defined once, as `*F…*` in a module's head, and ARCHITECTURE.md lists it,
+//! as `frames F1–F3, F7` under "Invariants".
 
 use super::Complaint;
 use super::files::File;
@@ -9,7 +7,6 @@ use std::collections::BTreeMap;
 
 const LIST: &str = "ARCHITECTURE.md";
 
-/// Complains of a second definition, and where definitions and list differ.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     let mut defined = BTreeMap::new();
@@ -43,13 +40,11 @@ fn is_id(word: &str) -> bool {
     (1..=2).contains(&letters.len()) && letters.bytes().all(|b| b.is_ascii_uppercase()) && number.is_some()
 }
 
-/// The letters of an id, and its number.
 fn split(word: &str) -> (&str, Option<u32>) {
     let (letters, digits) = word.split_at(word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len()));
     (letters, digits.parse().ok())
 }
 
-/// The ids of the list with their lines; `F1–F3` stands for three.
 fn listed(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     let lines = text.lines().enumerate().skip_while(|(_, line)| *line != "## Invariants").skip(1);

@@ -1,8 +1,5 @@
-//! Each pattern of the library's linker script names modules and functions that exist.
-//!
-//! **What.** The linker script puts functions in front by mangled names, such as
-//! `13craton_malloc5front4free`, and does not complain of one that is gone. The library cannot tell
-//! either: an inlined function has no symbol.
+//! The linker script's patterns, such as `13craton_malloc5front4free`, name functions that exist:
+//! the linker does not complain, and an inlined function has no symbol.
 
 use super::Complaint;
 use super::files::File;
@@ -30,7 +27,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// Whole parts: a length, and as many letters.
 fn names(pattern: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = pattern;

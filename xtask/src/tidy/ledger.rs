@@ -1,7 +1,4 @@
-//! How much is unsafe, where, and why there.
-//!
-//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`; clippy
-//! checks each site. `cargo xtask tidy --unsafe` prints the ledger.
+//! A product file with unsafe code says why in its head: `//! **Unsafe.** …`.
 
 use super::files::File;
 use super::lex::Source;
@@ -16,7 +13,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     silent.map(|(file, ..)| Complaint::new(&file.path, 0, text.clone())).collect()
 }
 
-/// By file: sites and reason; then sums.
 pub fn write(files: &[File]) -> String {
     let rows = product(files);
     let mut out = String::new();
@@ -43,7 +39,6 @@ fn sites(source: &Source) -> usize {
     sites.filter(|(i, _)| !is_type(*i)).count()
 }
 
-/// As one line.
 fn reason(source: &Source) -> String {
     let comments = source.lines.iter().map_while(|line| {
         let is_head = !line.has_code || line.comment.starts_with("//!");

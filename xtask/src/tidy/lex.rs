@@ -1,7 +1,4 @@
-//! A Rust file as tokens, and its comments by line.
-//!
-//! **What.** Enough of Rust's grammar to tell code from strings and comments. Strings and
-//! characters become `""`.
+//! A Rust file as tokens, and its comments by line. Strings and characters become `""`.
 
 /// A word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]
@@ -26,7 +23,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// Never panics.
     pub fn new(text: &str) -> Self {
         let mut this = Self { tokens: Vec::new(), lines: vec![Line::default(); text.lines().count() + 2] };
         let (mut rest, mut line) = (text, 1);
@@ -79,7 +75,7 @@ impl Source {
         self.tokens.len()
     }
 
-    /// Test-only modules, as the index of `mod`: behind a `cfg` that names one of `words`.
+    /// As the index of `mod`: behind a `cfg` that names one of `words`.
     pub fn modules_under(&self, words: &[&str]) -> Vec<usize> {
         let mut found = Vec::new();
         let mut is_under = false;
@@ -95,7 +91,6 @@ impl Source {
             if self.is(i, "mod") && is_under {
                 found.push(i);
             }
-            // A visibility may stand between.
             is_under &= ["pub", "(", "crate", "super", ")"].iter().any(|word| self.is(i, word));
             i += 1;
         }
@@ -130,7 +125,7 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// Length with prefix; `'a` is a lifetime.
+/// `'a` is a lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {
@@ -152,7 +147,6 @@ fn literal(text: &str) -> Option<usize> {
         match c {
             '\\' => _ = chars.next(),
             c if c == quote => return Some(prefix.len() + at + 1),
-            // A lifetime.
             _ if quote == '\'' && !body[at + c.len_utf8()..].starts_with('\'') && !body.starts_with("'\\") => {
                 return None;
             }

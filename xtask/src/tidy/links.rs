@@ -1,6 +1,4 @@
-//! Links between documents lead somewhere, and each page of the book is in its contents.
-//!
-//! **What.** Relative links and their anchors. Checks need no network.
+//! Relative links and anchors lead somewhere, and each page of the book is in its contents.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -41,7 +39,6 @@ fn fault(files: &[File], path: &str, anchor: &str) -> Option<String> {
     (!is_there).then(|| format!("{path} has no heading `#{anchor}`"))
 }
 
-/// With lines.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (i, line) in prose(text) {
@@ -60,7 +57,6 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Outside of code blocks, numbered.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -70,7 +66,6 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// As GitHub and mdBook form them.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
@@ -83,7 +78,6 @@ fn anchors(text: &str) -> Vec<String> {
     found
 }
 
-/// From the root.
 fn resolve(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

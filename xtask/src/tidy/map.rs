@@ -1,7 +1,5 @@
-//! The drawing of crates in ARCHITECTURE.md, from cargo.
-//!
-//! **What.** A row for each crate, users above. A column for each used crate: `●` in its users'
-//! rows, `▼` in its own. Arrows that longer ways imply are left out.
+//! ARCHITECTURE.md's drawing: a row for each crate, users above; a column for each used crate: `●`
+//! in its users' rows, `▼` in its own. Implied arrows are left out.
 
 use super::arrows;
 use serde_json::Value;
@@ -10,10 +8,8 @@ use std::path::Path;
 
 pub const MANIFESTS: [&str; 2] = ["Cargo.toml", "papers/Cargo.toml"];
 
-/// By short names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// In a code block.
 pub fn block(root: &Path) -> Result<String, String> {
     let mut graph = Graph::new();
     for manifest in MANIFESTS {
@@ -46,12 +42,10 @@ fn below<'a>(graph: &'a Graph, name: &str, into: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// On the longest way down.
 fn height(graph: &Graph, name: &str) -> usize {
     graph[name].iter().filter(|used| graph.contains_key(*used)).map(|used| 1 + height(graph, used)).max().unwrap_or(0)
 }
 
-/// Without those that another of them uses.
 fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
     let uses = &graph[name];
     let mut implied = BTreeSet::new();
@@ -61,7 +55,6 @@ fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
 
 fn draw(graph: &Graph) -> String {
     let mut rows: Vec<(usize, &str)> = graph.keys().map(|name| (height(graph, name), name.as_str())).collect();
-    // The library's crates before the tools.
     rows.sort_by_key(|(height, name)| (std::cmp::Reverse(*height), *name));
     let rows: Vec<&str> = rows.into_iter().map(|(_, name)| name).collect();
     let row_of = |name: &str| rows.iter().position(|row| *row == name).unwrap_or(0);

@@ -1,9 +1,5 @@
-//! Arrows between the modules of a crate.
-//!
-//! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
-//! each other, without tests. Re-exported names count for the declaring file. No cycle has more
-//! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
-//! it, and each file has a layer.
+//! Arrows between the modules of a crate: the paths by which files name each other, without tests.
+//! Re-exported names count for the declaring file.
 
 use super::files::File;
 use super::lex::Source;
@@ -39,7 +35,6 @@ struct Unit<'a> {
 struct Module<'a> {
     file: &'a File,
     source: &'a Source,
-    /// From the root.
     path: Vec<String>,
     uses: Vec<Use>,
 }
@@ -56,7 +51,6 @@ struct Measure {
     upward: Vec<(String, String)>,
 }
 
-/// Of large cycles, undeclared files, and arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -90,7 +84,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// By crate: files, arrows, the largest circle, arrows against its order.
 pub fn write(files: &[File]) -> String {
     let mut out = String::from("crate                 files  arrows  largest circle  upward\n");
     for unit in units(files) {
@@ -102,7 +95,6 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
-/// From the bottom up, each with those that it names.
 pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     let units = units(files);
     let Some(unit) = units.iter().find(|unit| unit.name == name) else {
@@ -111,7 +103,6 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     };
     let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
     let mut files: Vec<usize> = (0..arrows.len()).collect();
-    // A file reaches more than those that it names, but for circles.
     files.sort_by_key(|i| reachable(&arrows, *i).len());
     let path = |i: usize| unit.modules[i].path.join("::");
     let line = |i: usize| {
@@ -121,7 +112,7 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     Ok(files.into_iter().map(line).collect())
 }
 
-/// By crate, outside of tests and models.
+/// Outside of tests and models.
 pub fn product(files: &[File]) -> Vec<(String, &File)> {
     let mut found = Vec::new();
     for Unit { name, modules } in units(files) {
@@ -150,7 +141,6 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     units
 }
 
-/// Outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
     let depths = depths(source);
@@ -166,7 +156,6 @@ fn uses(source: &Source) -> Vec<Use> {
     found
 }
 
-/// By token: modules with a body around it.
 fn depths(source: &Source) -> Vec<usize> {
     let mut ends = Vec::new();
     let depth = |i: usize| {
@@ -192,7 +181,7 @@ fn seen_from_file(path: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// The tree of a `use` at `i`, behind `before`; returns the index behind it.
+/// Of a `use` at `i`, behind `before`; returns the index behind it.
 fn tree(source: &Source, mut i: usize, before: &[String], is_public: bool, into: &mut Vec<Use>) -> usize {
     let mut path = before.to_vec();
     while let Some(token) = source.tokens.get(i) {
@@ -237,7 +226,6 @@ impl Unit<'_> {
         self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
     }
 
-    /// Declared by no file.
     fn strays(&self) -> impl Iterator<Item = &str> {
         let is_declared = |m: &&Module<'_>| {
             let Some((name, above)) = m.path.split_last() else { return true };
@@ -253,7 +241,6 @@ impl Unit<'_> {
         self.modules.iter().position(|m| m.path == path)
     }
 
-    /// `None`: another crate's.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let here = &self.modules[from];
         let mut at = here.path.clone();
@@ -282,7 +269,6 @@ impl Unit<'_> {
                 (module, rest) = (child, behind);
                 continue;
             }
-            // Imported.
             let elsewhere = |u: &&Use| u.name == *name && depth < 9;
             let door = self.modules[module].uses.iter().find(elsewhere);
             let through = door.and_then(|u| self.resolve(module, &[&u.path[..], behind].concat(), depth + 1));
@@ -347,7 +333,6 @@ impl Unit<'_> {
         self.modules.iter().any(|m| m.path.join("::") == name)
     }
 
-    /// Not the root.
     fn without_layer(&self) -> impl Iterator<Item = &str> {
         let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
         files.filter(|(i, _)| self.layer(*i) == usize::MAX).map(|(_, m)| m.file.path.as_str())

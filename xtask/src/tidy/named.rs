@@ -19,7 +19,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// By its path, or the end of it.
 fn is_there(files: &[File], path: &str, test: &str) -> bool {
     let behind = format!("/{path}");
     let named = files.iter().filter(|file| file.path == path || file.path.ends_with(&behind));

@@ -1,5 +1,4 @@
-//! Every memory ordering but `Relaxed` names its partner in `// ORDERING: …`, and is visible: no
-//! renaming.
+//! Every memory ordering but `Relaxed` names its partner in `// ORDERING: …`, under its own name.
 
 use super::Complaint;
 use super::lex::Source;
@@ -9,14 +8,12 @@ const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 /// Between comment and ordering.
 const CODE_LINES: usize = 4;
 
-/// Outside of tests.
 pub fn check(path: &str, source: &Source) -> Vec<Complaint> {
     let mut found = Vec::new();
     let mut in_use = false;
     for (i, token) in source.tokens.iter().enumerate() {
         let line = token.line;
         match token.text.as_str() {
-            // `use<…>` is no import.
             "use" => in_use = !source.is(i + 1, "<"),
             ";" => in_use = false,
             _ => {}
@@ -65,7 +62,6 @@ fn is_explained(source: &Source, line: usize) -> bool {
     false
 }
 
-/// With a reason on the same line.
 pub fn says(comment: &str, mark: &str) -> bool {
     comment.split_once(mark).is_some_and(|(_, reason)| !reason.trim().is_empty())
 }

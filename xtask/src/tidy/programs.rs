@@ -1,4 +1,4 @@
-//! Every file of tests is named by a program: cargo looks for no others.
+//! Programs name every file of tests: cargo looks for no others.
 
 use super::Complaint;
 use super::files::File;
@@ -16,7 +16,6 @@ fn unnamed(files: &[File], main: &File, folder: &str) -> Vec<Complaint> {
             (!module.contains('/')).then_some((file, module))
         })
     };
-    // Any may name another.
     let is_named = |module: &str| {
         let line = format!("mod {module};");
         beside().any(|(file, _)| file.text.lines().any(|l| l.trim() == line))

@@ -1,7 +1,4 @@
-//! The README's table of figures, from the record in `results/`.
-//!
-//! **What.** Craton's ratios in time and memory. `make bench` leaves [`RUNS`]; [`TABLE`] is in the
-//! tree.
+//! The README's table of figures.
 
 use super::files::File;
 use super::generated::text;
@@ -12,10 +9,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 pub const TABLE: &str = "results/speed.md";
-/// Git ignores it.
 const RUNS: &str = "results/speed.json";
 
-/// Without builds that repeat a peer, and empty columns.
 pub fn short(files: &[File]) -> Result<String, String> {
     let table = text(files, TABLE).map_err(|e| format!("{e}: `make bench` writes it"))?;
     let is_row = |line: &&str| line.starts_with('|');
@@ -57,7 +52,6 @@ fn wrapped(text: &str, columns: usize) -> String {
     out + "\n"
 }
 
-/// None where nothing was measured.
 pub fn measured(root: &Path) -> Result<Option<String>, String> {
     let text = match std::fs::read_to_string(root.join(RUNS)) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -67,7 +61,6 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// By allocator, the two composite ones last.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();

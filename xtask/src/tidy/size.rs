@@ -1,5 +1,3 @@
-//! One file, one noun: no Rust file has more than 600 lines.
-
 use super::Complaint;
 use super::files::File;
 

@@ -1,7 +1,4 @@
-//! Statics that change lie in one file.
-//!
-//! **What.** A heap is a value: the process's statics and thread words lie in [`PLACE`]. Tables may
-//! lie anywhere.
+//! Statics and thread words that change lie in [`PLACE`]: a heap is a value.
 
 use super::Complaint;
 use super::files::File;
@@ -33,7 +30,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// The C library's are only declared: no value.
+/// The C library's have no value.
 fn changes(source: &Source, i: usize) -> bool {
     let mut end = i;
     while end < source.tokens.len() && !source.is(end, "=") && !source.is(end, ";") {

@@ -1,7 +1,5 @@
-//! Files and functions that documents name exist.
-//!
-//! `heap/refill.rs: refill, flush` names a file below `crates/heap/src/` and functions that it
-//! declares; `Recut::alloc` also a type.
+//! What documents name exists: `heap/refill.rs: refill, flush` are a file below `crates/heap/src/`
+//! and its functions.
 
 use super::Complaint;
 use super::documents::is_document;

@@ -9,10 +9,8 @@ const UNDONE: [&str; 5] = [
     concat!("XX", "X"),
 ];
 
-/// Only `make nightly` runs it.
 const NIGHTLY: &str = concat!("#[", "ignore = \"nightly: ");
 
-/// Absolute paths of one machine.
 const LOCAL: [&str; 2] = [concat!("/wo", "rk/"), concat!("/tmp/", "target")];
 
 pub fn check(path: &str, text: &str) -> Vec<Complaint> {

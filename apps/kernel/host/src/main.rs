@@ -1,10 +1,6 @@
-//! `craton-host MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and takes back what it
-//! offers.
+//! `craton-host MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and every millisecond
+//! punches holes into it for offered huge frames.
 //!
-//! **What.** Passes the guest's lines on. After the line `board` it looks at the guest's states
-//! every millisecond, and punches holes into the file where huge frames are offered. With each line
-//! `taken` and `used_again` it prints how much memory the file has: what the guest costs the host.
-//! **Failure.** A guest that fails, or a file that cannot be mapped, ends it with status 1.
 //! **Unsafe.** Maps a file that another process changes; it reads and writes atomics alone.
 
 use craton_kernel::board::{Board, HEAD, MAGIC};
@@ -95,10 +91,10 @@ struct Found {
     board: Board<'static>,
 }
 
-/// The guest's memory is the file from address 0 on, below the machine's hole at 3 GiB.
+/// From address 0 on, below the machine's hole at 3 GiB.
 fn map(file: &File, address: u64) -> Result<Found, String> {
     let flags = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping, which stays; the guest and this program use atomics alone.
+    // SAFETY: a new mapping, which stays; both sides use atomics alone.
     let at = unsafe { mmap(std::ptr::null_mut(), 4096, flags, MapFlags::SHARED, file, address) };
     let at = at.map_err(|error| format!("the board at {address:#x} of the memory's file: {error}"))?;
     // SAFETY: a page of atomic words, for ever.
@@ -113,7 +109,6 @@ fn map(file: &File, address: u64) -> Result<Found, String> {
     Ok(Found { base: head[1].load(Ordering::Relaxed), board: Board::new(states) })
 }
 
-/// Neighbours go back in one call.
 fn take_offers(file: File, found: Found, counts: &Counts) {
     let Found { base, board } = found;
     while !counts.is_over.load(Ordering::Relaxed) {

@@ -1,10 +1,8 @@
-//! The paper's benchmarks on the machine's own memory (LLFree §5.2, §5.6).
+//! The paper's benchmarks on the machine's own memory (LLFree §5.2, §5.6), in ticks: instructions
+//! of all CPUs where the emulator counts them.
 //!
-//! **What.** Each CPU gets half of its share of free memory, then frees it in the same order
-//! (bulk), or in a random one (random); or gets and frees one block again and again (repeat). Then
-//! memory that was freed at random, used on: how many huge frames are free (fragmentation).
-//! **Units.** Ticks of the clock for an operation: instructions of all CPUs where the emulator
-//! counts them.
+//! Each CPU gets half of its share, then frees it in the same order (bulk) or a random one
+//! (random); or gets and frees one block again and again (repeat).
 
 use super::checks::Random;
 use super::cpus::{self, Barrier};
@@ -16,7 +14,7 @@ use craton_frames::{Kind, Request};
 
 const ORDERS: [u32; 3] = [0, 4, 9];
 const PAIRS: usize = 20_000;
-/// Blocks that one list can hold: an order-10 block of numbers of 4 bytes.
+/// An order-10 block of numbers of 4 bytes.
 const MOST: usize = (4 << 20) / 4;
 const LIST_ORDER: u32 = 10;
 const TURNS: usize = 100;
@@ -51,7 +49,6 @@ pub fn run(memory: &Memory, count: usize, held: usize) {
     memory.check(count, held, "fragmentation");
 }
 
-/// From the first CPU's begin to the last one's end.
 struct Span {
     begin: AtomicU64,
     end: AtomicU64,
@@ -74,7 +71,7 @@ impl Span {
     }
 }
 
-/// Numbers of blocks, in a block; the caller frees the block when the numbers are no longer used.
+/// In a block, which the caller frees after the numbers' last use.
 fn list(memory: &Memory, cpu: usize) -> (u32, &'static mut [u32]) {
     let home = get(memory, LIST_ORDER, cpu);
     // SAFETY: the block is held, mapped to itself, and this CPU's alone; words have any contents.
@@ -126,8 +123,8 @@ fn repeat(memory: &Memory, cpus: usize, order: u32) {
         "pair": format_args!("{:.1}", pairs.ticks_for(PAIRS * cpus)));
 }
 
-/// 90 % taken, half of it freed at random; each turn a tenth of the rest moves (§5.6). Each turn
-/// counts the huge frames that are free, of those that could be.
+/// 90 % taken, half of it freed at random; each turn moves a tenth of the rest, and counts the free
+/// huge frames, of those that could be (§5.6).
 fn fragmentation(memory: &Memory) {
     let (home, numbers) = list(memory, 0);
     let all = memory.zone.free_frames();

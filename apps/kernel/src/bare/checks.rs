@@ -1,7 +1,6 @@
 //! All memory at once, by all CPUs: no frame serves twice, none is missing, all come back.
 //!
-//! **State.** A CPU's blocks form a list through their own first words; each frame names itself
-//! and its owner, so that a frame with two owners shows:
+//! **State.** A CPU's blocks form a list; each frame names itself and its owner:
 //! ```text
 //! a block's first frame   next block | order | …      each frame, last 16 bytes   number | owner
 //! ```
@@ -16,7 +15,6 @@ const MAX_ORDER: u32 = 10;
 const NONE: usize = usize::MAX;
 const WORDS: usize = 512;
 
-/// A number generator (xorshift64*).
 pub struct Random(u64);
 
 impl Random {
@@ -59,7 +57,6 @@ fn word(memory: &Memory, frame: usize, at: usize) -> *mut u64 {
     memory.pointer(frame).cast::<u64>().wrapping_add(at)
 }
 
-/// Blocks of random orders until nothing is left. Returns the first of their list.
 fn take_all(memory: &Memory, cpu: usize, taken: &AtomicUsize) -> usize {
     let mut random = Random::new(cpu as u64 + 1);
     let (mut list, mut most, mut frames) = (NONE, MAX_ORDER, 0);

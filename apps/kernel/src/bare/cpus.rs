@@ -1,14 +1,10 @@
-//! The other CPUs: started, then given work one call at a time.
-//!
-//! **Threads.** The first CPU posts a job and joins it; the others sleep between jobs.
-
 use super::faults;
 use super::machine::{in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// As `CPUS` in boot.s.
 pub const MOST: usize = 8;
-/// Where the startup interrupt's vector 8 sends a CPU.
+/// Startup interrupt's vector 8.
 const TRAMPOLINE: usize = 0x8000;
 const WAIT_TICKS: u64 = 1 << 33;
 
@@ -19,13 +15,10 @@ unsafe extern "C" {
 
 type Job<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// CPUs that run, the first too.
 static RUNNING: AtomicUsize = AtomicUsize::new(1);
-/// The number of jobs so far × [`PARTS`], and how many CPUs take part in the last. One word: a CPU
-/// that takes no part may see the word late.
+/// Jobs so far × [`PARTS`], and the CPUs in the last one. One word: the others may see it late.
 static POSTED: AtomicUsize = AtomicUsize::new(0);
 const PARTS: usize = 256;
-/// The address of a `&Job`.
 static JOB: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
@@ -34,7 +27,7 @@ pub enum Refused {
     Silent { started: usize, given: usize },
 }
 
-/// CPUs of the machine, by QEMU's configuration device; 1 without that device.
+/// By QEMU's configuration device; 1 without it.
 fn given() -> usize {
     const SELECTOR: u16 = 0x510;
     const SIGNATURE: u16 = 0;
@@ -53,7 +46,6 @@ fn given() -> usize {
     usize::from(u16::from_le_bytes([low, high]))
 }
 
-/// Starts all CPUs; returns how many there are.
 pub fn start() -> Result<usize, Refused> {
     let given = given();
     if given > MOST {
@@ -118,7 +110,7 @@ extern "C" fn begin_other(cpu: usize) -> ! {
     }
 }
 
-/// Calls `job` with its number on each of the first `cpus`, and waits for all. On the first CPU.
+/// On the first CPU: calls `job` on each of the first `cpus`, and waits for all.
 pub fn run(cpus: usize, job: &Job<'_>) {
     DONE.store(0, Ordering::Relaxed);
     JOB.store(&raw const job as usize, Ordering::Relaxed);
@@ -134,7 +126,6 @@ pub fn run(cpus: usize, job: &Job<'_>) {
     }
 }
 
-/// All CPUs go over to other page tables.
 /// # Safety
 /// As [`use_tables`].
 pub unsafe fn run_on_tables(cpus: usize, root: u64) {
@@ -142,7 +133,6 @@ pub unsafe fn run_on_tables(cpus: usize, root: u64) {
     run(cpus, &|_| unsafe { use_tables(root) });
 }
 
-/// CPUs of a job begin at the same moment.
 pub struct Barrier(AtomicUsize);
 
 impl Barrier {

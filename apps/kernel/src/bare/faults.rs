@@ -1,8 +1,5 @@
-//! Exceptions end the guest with their name, but for page faults of the page heap; one interrupt
-//! ends `hlt`.
-//!
-//! **State.** For each CPU: segments, a task state with the stack of exceptions, that stack. One
-//! table of interrupts for all.
+//! Exceptions end the guest, but for page faults of the page heap; one interrupt ends `hlt`. Each
+//! CPU has segments, a task state and a stack of exceptions.
 
 use super::cpus::MOST;
 use super::serial::fail;
@@ -31,8 +28,8 @@ struct Cpu {
 
 struct Shared<T>(UnsafeCell<T>);
 
-// SAFETY: each CPU changes its own element, before it takes work; the table of interrupts is
-// written by the first CPU before the others start.
+// SAFETY: each CPU changes its own element before it takes work; the first writes the table of
+// interrupts before the others start.
 unsafe impl<T> Sync for Shared<T> {}
 
 static CPUS: Shared<[Cpu; MOST]> =
@@ -45,7 +42,6 @@ struct Pointer {
     base: u64,
 }
 
-/// For all CPUs, by the first one.
 pub fn prepare() {
     // SAFETY: the first CPU alone runs.
     let gates = unsafe { &mut *GATES.0.get() };
@@ -64,9 +60,8 @@ fn gate_to(handler: u64, stack: u64) -> [u64; 2] {
     [low, handler >> 32]
 }
 
-/// On each CPU.
 pub fn install(cpu: usize) {
-    // SAFETY: the element is this CPU's, which is not asked twice.
+    // SAFETY: the element is this CPU's, which comes once.
     let of = unsafe { &mut (*CPUS.0.get())[cpu] };
     let top = (&raw const of.stack as u64 + STACK as u64) & !15;
     // Words 9 and 10: the first stack of exceptions. No map of ports: its offset is the end.
@@ -77,13 +72,12 @@ pub fn install(cpu: usize) {
     of.segments = [0, 0x00af_9a00_0000_ffff, 0x00cf_9200_0000_ffff, task, at >> 32];
     let segments = Pointer { limit: size_of_val(&of.segments) as u16 - 1, base: &raw const of.segments as u64 };
     let gates = Pointer { limit: size_of::<[[u64; 2]; 256]>() as u16 - 1, base: GATES.0.get() as u64 };
-    // SAFETY: the code and data segments are as those in use; the tables live for ever.
+    // SAFETY: code and data segments are as those in use; the tables live for ever.
     unsafe {
         asm!("lgdt [{}]", "lidt [{}]", "ltr {:x}", in(reg) &raw const segments, in(reg) &raw const gates, in(reg) TASK);
     }
 }
 
-/// Returns where the page heap's window was touched; elsewhere the guest ends.
 #[unsafe(no_mangle)]
 extern "C" fn page_fault(address: u64, code: u64, at: u64) {
     const WAS_PRESENT: u64 = 1;

@@ -1,8 +1,5 @@
-//! A small page heap (TEMERAIRE) on frames: its floor is a window that page faults fill.
-//!
-//! **What.** A first touch maps a frame of 4 KiB, or of 2 MiB where the heap advised it. Memory
-//! that the heap returns is unmapped, and its frames are free again, also parts of a huge frame.
-//! **Threads.** The first CPU alone uses the window.
+//! A small page heap (TEMERAIRE) on frames. Its floor is a window that page faults of the first CPU
+//! fill: with 4 KiB, or 2 MiB where the heap advised it.
 
 use super::checks::Random;
 use super::machine::{forget_translation, ticks};
@@ -20,7 +17,7 @@ use craton_pages::{Breaking, HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_slab::object::{ObjectLayout, ObjectSlabs, SpanPages};
 
 const AT: u64 = 0x6000_0000_0000;
-/// Of the heap: 64 MiB, if the machine has four times that.
+/// 64 MiB, if the machine has four times that.
 const CAPACITY: u32 = 32;
 const SPANS: usize = 64;
 const TURNS: usize = 3_000;
@@ -37,15 +34,13 @@ struct Window<'a> {
     tables: &'a PageTables<'a, Memory>,
     /// Bytes that may be touched.
     granted: AtomicU64,
-    /// A bit for each hugepage that shall be huge at its first touch.
+    /// A bit for each hugepage.
     advised: AtomicU64,
     faults: [AtomicU64; 2],
 }
 
-/// The window that faults may fill.
 static WINDOW: AtomicPtr<Window<'static>> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Maps memory at an address of the window. `false`: it lies elsewhere.
 pub fn back(address: u64) -> bool {
     let window = WINDOW.load(Ordering::Acquire);
     if window.is_null() {
@@ -68,10 +63,10 @@ pub fn back(address: u64) -> bool {
 }
 
 impl Window<'_> {
-    /// Zeroed frames. `false`: none, or smaller pages are there.
+    /// Zeroed. `false`: no frames, or smaller pages are there.
     fn map_fresh(&self, at: u64, size: Size, request: Request) -> bool {
         let Ok(frame) = self.memory.zone.get(request) else { return false };
-        // SAFETY: the frames are held just now, mapped to themselves.
+        // SAFETY: the frames are held, mapped to themselves.
         unsafe { self.memory.pointer(frame).write_bytes(0, size.bytes() as usize) };
         let is_mapped = self.tables.map(at, self.memory.plan.address_of(frame), size).is_ok();
         if !is_mapped {
@@ -86,7 +81,6 @@ impl Window<'_> {
         }
     }
 
-    /// Unmaps a range of frames, and frees what was there.
     fn drop_range(&self, begin: u64, end: u64) {
         let mut at = begin;
         while at < end {
@@ -111,7 +105,6 @@ impl Window<'_> {
         }
     }
 
-    /// Maps the frames of a huge page one by one.
     fn split(&self, huge: u64, to: u64) {
         for part in (0..FRAMES_OF_HUGE).map(|i| i * FRAME) {
             if let Err(refused) = self.tables.map(huge + part, to + part, Size::Frame) {
@@ -194,10 +187,10 @@ pub fn run<'a>(memory: &'a Memory, tables: &'a PageTables<'a, Memory>, held: usi
         faults: [const { AtomicU64::new(0) }; 2],
     };
     WINDOW.store((&raw const window).cast_mut().cast(), Ordering::Release);
-    // Zeroed by hand: a tracker may be all zeros.
+    // A tracker may be all zeros.
     let home = memory.zone.get(SMALL).unwrap_or_else(|error| fail!("trackers: {error}"));
     const { assert!(CAPACITY as usize * size_of::<Tracker>() <= FRAME as usize) };
-    // SAFETY: a frame that is held, mapped to itself; trackers are valid as zeros.
+    // SAFETY: a held frame, mapped to itself; trackers are valid as zeros.
     let trackers: Table<Tracker> = unsafe {
         memory.pointer(home).write_bytes(0, FRAME as usize);
         Table::new(memory.pointer(home).cast(), capacity as usize)
@@ -219,7 +212,6 @@ pub fn run<'a>(memory: &'a Memory, tables: &'a PageTables<'a, Memory>, held: usi
     report!("heap", "hugepages": used.0, "faults_4_kib": small, "faults_2_mib": large);
 }
 
-/// The first words of a span's pages name it.
 fn spans(heap: &mut Heap<'_>) {
     let mut live: [Option<Span>; SPANS] = [None; SPANS];
     let mut random = Random::new(7);
@@ -271,7 +263,6 @@ fn free(heap: &mut Heap<'_>, span: Span, i: u64) {
     }
 }
 
-/// A cache of objects on the page heap.
 fn objects(heap: &mut Heap<'_>) {
     let layout = ObjectLayout::of(200, 8, false).unwrap_or_else(|bad| fail!("objects of 200: {bad:?}"));
     let mut slabs = ObjectSlabs::new(layout);

@@ -25,13 +25,11 @@ pub unsafe fn in8(port: u16) -> u8 {
     value
 }
 
-/// Of the processor's clock; instructions, where the emulator counts them (`-icount shift=0`).
 pub fn ticks() -> u64 {
     // SAFETY: reads a counter.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Whether pages of 1 GiB exist.
 pub fn has_giant_pages() -> bool {
     // Leaf 0x80000001 exists wherever long mode does.
     core::arch::x86_64::__cpuid(0x8000_0001).edx & 1 << 26 != 0
@@ -44,18 +42,17 @@ pub unsafe fn use_tables(root: u64) {
     unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack, preserves_flags)) }
 }
 
-/// Drops this CPU's translation of an address.
+/// On this CPU.
 pub fn forget_translation(address: u64) {
     // SAFETY: the translation is read again from the tables.
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Sleeps until an interrupt, unless `is_over` is true after interrupts are shut: no interrupt is
-/// missed.
+/// Unless `is_over` after interrupts are shut: none is missed.
 pub fn sleep_unless(is_over: impl Fn() -> bool) {
     // SAFETY: `sti` takes effect after the next instruction, so an interrupt that came meanwhile
-    // ends `hlt` at once. The handler changes no register. The assembler block may use the stack:
-    // the compiler keeps nothing below the stack pointer, where the interrupt's frame goes.
+    // ends `hlt`. The handler changes no register. The block may use the stack: the compiler keeps
+    // nothing below the stack pointer, where the interrupt's frame goes.
     unsafe {
         asm!("cli");
         if !is_over() {
@@ -64,17 +61,15 @@ pub fn sleep_unless(is_over: impl Fn() -> bool) {
     }
 }
 
-/// For ever.
 pub fn stop() -> ! {
     loop {
-        // SAFETY: no interrupt is allowed, so the CPU sleeps for ever.
+        // SAFETY: no interrupt is allowed.
         unsafe { asm!("cli", "hlt") }
     }
 }
 
 const LOCAL_INTERRUPTS: usize = 0xfee0_0000;
 
-/// Writes a register of this CPU's interrupt controller.
 pub fn write_controller(register: usize, value: u32) {
     // SAFETY: the controller's page is mapped to itself on all tables, and is no memory.
     unsafe { ((LOCAL_INTERRUPTS + register) as *mut u32).write_volatile(value) }
@@ -85,7 +80,7 @@ pub fn read_controller(register: usize) -> u32 {
     unsafe { ((LOCAL_INTERRUPTS + register) as *const u32).read_volatile() }
 }
 
-/// Ends the emulator: with status 33 if the guest is well, else 3 (QEMU's `isa-debug-exit`).
+/// Status 33 if the guest is well, else 3 (QEMU's `isa-debug-exit`).
 pub fn leave(is_well: bool) -> ! {
     let code: u32 = if is_well { 0x10 } else { 1 };
     // SAFETY: the port's device ends the emulator; elsewhere nothing is there.

@@ -1,10 +1,8 @@
-//! A guest without an operating system, whose memory is Craton's.
+//! A guest without an operating system: every usable frame is `craton-frames`', page tables and
+//! object caches lie on frames, and a small page heap on both. No frame may serve twice, and all
+//! must come back. A line of JSON for each step.
 //!
-//! **What.** Gives every usable frame of the machine to `craton-frames`, its page tables and object
-//! caches to frames, and a small page heap to both; proves that no frame serves twice and that all
-//! come back; then measures. A line of JSON on the serial port for each step.
-//! **From.** LLFree §2, §4, §5.2 to §5.6. **Failure.** The first failing check ends the emulator
-//! with another status.
+//! **From.** LLFree §2, §4, §5.2 to §5.6.
 //! **Unsafe.** This is the machine: ports, tables, raw memory.
 #![no_std]
 #![no_main]
@@ -76,7 +74,6 @@ unsafe extern "C" fn begin(start: *const Start) -> ! {
     let tables = memory.own_tables();
     // SAFETY: they map what the tables before did, to the same places.
     unsafe { cpus::run_on_tables(count, tables.root()) };
-    // Pages of tables; frames of a caller of the checks below come on top.
     let held = memory.plan.free.frames() - memory.zone.free_frames();
     report!("tables", "frames": held);
 
@@ -85,7 +82,7 @@ unsafe extern "C" fn begin(start: *const Start) -> ! {
     objects::run(&memory, count, held);
     heap::run(&memory, &tables, held);
     if start.has("plant=fault") {
-        // SAFETY: not at all: the guest is to report a page fault.
+        // SAFETY: none: the guest is to report a page fault.
         unsafe { (0x7000_0000_0000 as *mut u8).write_volatile(1) };
     }
     if start.has("host") {

@@ -8,10 +8,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use craton_kernel::memory::FRAME;
 use craton_slab::object::{FramePages, ObjectLayout, ObjectSlabs};
 
-/// Sizes that a kernel has: a lock, an inode, a page of names, a stack.
 const SIZES: [usize; 4] = [40, 640, 4096, 16384];
 const OBJECTS: usize = 500;
-/// Of free memory that live objects may take, all CPUs together.
+/// Of free memory, all CPUs together.
 const PART: usize = 4;
 const TURNS: usize = 4_000;
 

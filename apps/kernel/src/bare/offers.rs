@@ -1,6 +1,4 @@
 //! The host takes back what the guest does not use, and the guest uses it again.
-//!
-//! **What.** Only by `host` on the command line: the host's program waits for the line `board`.
 
 use super::checks;
 use super::machine::ticks;
@@ -20,7 +18,7 @@ pub fn run(memory: &Memory, count: usize, held: usize) {
     let home = memory.zone.get(request).unwrap_or_else(|error| fail!("the board: {error}"));
     let frames = (memory.plan.frames / HUGE).min(FRAME as usize - HEAD);
     let at = memory.pointer(home);
-    // SAFETY: the frame is held and mapped to itself; the host changes states alone, by atomics.
+    // SAFETY: the frame is held, mapped to itself; the host changes states alone, by atomics.
     let (head, states) = unsafe {
         at.write_bytes(0, FRAME as usize);
         let head = core::slice::from_raw_parts(at.cast::<AtomicU64>(), HEAD / 8);
@@ -57,7 +55,6 @@ pub fn run(memory: &Memory, count: usize, held: usize) {
     }
 }
 
-/// Returns how many.
 fn offer_all(memory: &Memory, board: &Board<'_>, count: usize) -> usize {
     for cpu in 0..count {
         if let Err(error) = memory.zone.drain(cpu) {
@@ -67,7 +64,7 @@ fn offer_all(memory: &Memory, board: &Board<'_>, count: usize) -> usize {
     let mut offered = 0;
     while let Some(frame) = memory.zone.reclaim(0) {
         if frame / HUGE >= board.len() {
-            // Beyond the board; the search begins with the lowest, so the rest lies beyond too.
+            // The search begins with the lowest: all others are beyond the board, too.
             if let Err(error) = memory.zone.online(frame, 1) {
                 fail!("huge frame at {frame}: {error}");
             }

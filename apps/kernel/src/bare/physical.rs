@@ -23,13 +23,13 @@ struct Tables([Table; MORE]);
 
 static TABLES: Tables = Tables([const { [const { AtomicU64::new(0) }; 512] }; MORE]);
 
-/// Maps all memory up to `end` to itself on the tables in use; returns where it stopped.
+/// On the tables in use; returns where it stopped.
 pub fn map_to_itself(end: u64) -> u64 {
     const LEAF: u64 = 0x83;
     let has_giant = machine::has_giant_pages();
     let most = if has_giant { 512 } else { 4 + MORE as u64 };
     let gibs = end.div_ceil(GIB).min(most);
-    // SAFETY: a table of the image, which the processor reads: atomic words.
+    // SAFETY: a table of the image, which the CPU reads: atomic words.
     let gib_entries = unsafe { &boot_pdpt };
     for gib in MAPPED_AT_START / GIB..gibs {
         let entry = if has_giant {
@@ -53,7 +53,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The zone, with holes and its own metadata allocated.
     pub fn new(plan: Plan, cpus: usize) -> Result<Self, Error> {
         let at = plan.metadata.begin as *mut u8;
         // SAFETY: usable memory, mapped to itself, that nothing else uses (`Plan::free` lacks it).
@@ -82,7 +81,7 @@ impl Memory {
         Ok(Self { plan, zone })
     }
 
-    /// Frames are where the zone says, since memory is mapped to itself.
+    /// Memory is mapped to itself.
     pub fn pointer(&self, frame: usize) -> *mut u8 {
         self.plan.address_of(frame) as *mut u8
     }
@@ -91,7 +90,6 @@ impl Memory {
         Seat::new(&self.zone, cpu).unwrap_or_else(|error| fail!("CPU {cpu}: {error}"))
     }
 
-    /// Whether all frames but `held` are free, and the zone's invariants hold.
     pub fn check(&self, cpus: usize, held: usize, after: &str) {
         for cpu in 0..cpus {
             if let Err(error) = self.zone.drain(cpu) {
@@ -107,7 +105,7 @@ impl Memory {
         }
     }
 
-    /// Tables of the zone's frames that map all memory, and the devices below 4 GiB, to itself.
+    /// All memory, and the devices below 4 GiB, to itself.
     pub fn own_tables(&self) -> PageTables<'_, Self> {
         let tables = PageTables::new(self).unwrap_or_else(|| fail!("no frame for a page table"));
         let end = self.plan.address_of(self.plan.frames).max(MAPPED_AT_START);

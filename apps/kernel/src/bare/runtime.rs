@@ -1,6 +1,5 @@
-//! Functions that the compiler expects of a C library: copies, comparison; the end of a panic.
-//!
-//! Loops read as volatile: the compiler would make them calls of the functions that they are in.
+//! Functions that the compiler expects of a C library. Loops read as volatile: the compiler would
+//! make them calls of the functions that they are in.
 
 use super::serial::fail;
 use core::arch::{asm, global_asm};

@@ -1,4 +1,4 @@
-//! The first serial port: a line of JSON for each step.
+//! The first serial port.
 
 use super::machine::{in8, out8};
 use core::fmt::{self, Write};
@@ -24,7 +24,6 @@ impl Write for Port {
 
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// One line; CPUs take turns.
 pub fn line(text: fmt::Arguments<'_>) {
     // ORDERING: acquire pairs with the release below: lines do not mix.
     while IS_BUSY.swap(true, Ordering::Acquire) {
@@ -35,12 +34,11 @@ pub fn line(text: fmt::Arguments<'_>) {
     IS_BUSY.store(false, Ordering::Release);
 }
 
-/// The last line of a guest that failed; nothing waits, for the writer may be the one that failed.
+/// Without a wait: the writer may be the one that failed.
 pub fn last_line(text: fmt::Arguments<'_>) {
     let _ = Port.write_fmt(format_args!("\n{text}\n"));
 }
 
-/// `report!(step, "name": value, …)`: a step's object, with figures.
 macro_rules! report {
     ($step:expr $(, $name:literal: $value:expr)* $(,)?) => {
         $crate::serial::line(format_args!(
@@ -50,7 +48,6 @@ macro_rules! report {
 }
 pub(crate) use report;
 
-/// Ends the guest as failed, with the reason.
 macro_rules! fail {
     ($($text:tt)*) => {{
         $crate::serial::last_line(format_args!("{{\"step\":\"failed\",\"why\":\"{}\"}}", format_args!($($text)*)));

@@ -1,4 +1,4 @@
-//! What PVH tells the guest at its start: memory map and command line.
+//! PVH's start information: memory map and command line.
 
 use craton_kernel::memory::Given;
 
@@ -29,7 +29,6 @@ struct Entry {
 }
 
 impl Start {
-    /// Whether the loader follows PVH, with a memory map (version 1).
     pub fn is_known(&self) -> bool {
         self.magic == MAGIC && self.version >= 1
     }
@@ -40,7 +39,6 @@ impl Start {
         entries.iter().map(|entry| Given { begin: entry.begin, bytes: entry.bytes, is_usable: entry.kind == USABLE })
     }
 
-    /// A word of the command line.
     pub fn has(&self, word: &str) -> bool {
         if self.command_line == 0 {
             return false;

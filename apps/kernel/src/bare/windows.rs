@@ -1,4 +1,4 @@
-//! Memory mapped elsewhere: pages of 4 KiB, 2 MiB and 1 GiB of the zone's frames.
+//! Memory mapped elsewhere.
 
 use super::machine::{forget_translation, has_giant_pages};
 use super::physical::Memory;
@@ -25,7 +25,6 @@ pub fn run(memory: &Memory, tables: &PageTables<'_, Memory>, held: usize) {
     report!("windows", "kib_4": true, "mib_2": true, "gib_1": has_giant);
 }
 
-/// A GiB that is wholly free, by place. `false`: no GiB is free.
 fn with_giant(memory: &Memory, tables: &PageTables<'_, Memory>) -> bool {
     for frame in (0..memory.plan.frames / GIANT_FRAMES).map(|gib| gib * GIANT_FRAMES) {
         match memory.zone.reserve(frame, GIANT_FRAMES) {
@@ -43,14 +42,13 @@ fn with_giant(memory: &Memory, tables: &PageTables<'_, Memory>) -> bool {
     false
 }
 
-/// Maps, writes there, reads the same in the frames' own place, unmaps.
 fn use_window(memory: &Memory, tables: &PageTables<'_, Memory>, frame: usize, size: Size) {
     let to = memory.plan.address_of(frame);
     if let Err(refused) = tables.map(AT, to, size) {
         fail!("a page of {} bytes: {refused}", size.bytes());
     }
     for at in [0, size.bytes() / 2, size.bytes() - 8] {
-        // SAFETY: mapped just now, to frames that are held; only this CPU uses the window.
+        // SAFETY: mapped just now, to held frames; only this CPU uses the window.
         unsafe {
             ((AT + at) as *mut u64).write_volatile(PATTERN ^ at);
             let found = ((to + at) as *const u64).read_volatile();

@@ -21,7 +21,7 @@ fn a_frame_goes_to_the_host_and_comes_back() {
     assert!(!board.begin_taking(1));
 }
 
-/// A word stands for each frame's memory: the host clears it, the guest writes and reads it.
+/// A word stands for each frame's memory.
 #[test]
 fn the_host_never_drops_what_the_guest_uses() {
     const FRAMES: usize = 4;

@@ -2,7 +2,7 @@ use super::{PageTables, Refused, Size, Table, TableFrames};
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;
 
-/// Tables of the host; address 4096 × (i + 1) is table i.
+/// Address 4096 × (i + 1) is table i.
 struct Host {
     tables: Vec<Table>,
     free: RefCell<Vec<u64>>,

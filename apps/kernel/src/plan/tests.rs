@@ -34,7 +34,7 @@ fn too_little_memory_is_refused() {
     let least = LEAST_FRAMES as u64 * FRAME;
     assert_eq!(plan(&[(MIB, least - FRAME)]), Err(Refused::TooLittle { frames: LEAST_FRAMES - 1 }));
     assert!(plan(&[(MIB, least)]).is_ok());
-    // Little memory, far apart: no range holds the bits of all.
+    // No range holds the bits of all.
     let apart: Vec<_> = (0..32).map(|i| (i * 64 * GIB, least / 32)).collect();
     assert!(matches!(plan(&apart), Err(Refused::NoRoom { .. })));
 }

@@ -1,4 +1,4 @@
-//! `craton-micro`: one measurement of malloc and free in a process, as a line of JSON.
+//! One measurement of malloc and free, as a line of JSON.
 //!
 //! **Failure.** Exit status 2 for wrong usage, 1 for a refused allocation.
 

@@ -1,21 +1,12 @@
 //! The small process between this one and the command.
 //!
-//! **What.** A process's peak in the kernel includes what it had before `exec`: after `fork` a copy
-//! of its parent's memory, after `vfork` or `posix_spawn` the parent's peak. A small command
-//! started from a large process would seem large. So this program starts itself again as [`NAME`],
-//! a process that stays small: it starts the command, waits, takes the time, and reports on a pipe.
+//! **What.** A process's peak includes what it had before `exec`: a copy of its parent's memory, or
+//! the parent's peak. So this program starts itself again as [`NAME`], which stays small: a
+//! function before `main` starts the command, waits, and reports on a pipe.
 //!
-//! A function that the dynamic linker calls before `main` checks the name, so any program that
-//! measures, a test too, is its own launcher.
-//!
-//! **State.** Arguments: [`NAME`], the processors as numbers with commas (or empty for any), a
-//! number, that many `KEY=VALUE` for the command alone, then the command. Standard output is the
-//! pipe for [`Report`]s; the command's is /dev/null. SIGTERM kills the command's process group.
-//!
-//! **Failure.** A command that cannot be executed is a report. No report: the launcher failed. If
-//! the parent ends, launcher and command are killed.
-//!
-//! **Not here.** Descendants that leave the group are waited for only while the command runs.
+//! **State.** Arguments: [`NAME`], the CPUs' numbers with commas (empty: any), a number, that many
+//! `KEY=VALUE`, then the command. Standard output is the pipe for [`Report`]s. SIGTERM kills the
+//! command's process group, the end of the parent all.
 //!
 //! **Unsafe.** Forks, executes and waits by the C library; std cannot before `main`.
 
@@ -26,7 +17,6 @@ use std::ptr::null_mut;
 
 pub const NAME: &str = "craton-lab-launcher";
 
-/// A report of the launcher: one write of [`Report::BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The command's process exists, with this id.
@@ -39,9 +29,8 @@ pub enum Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     pub wait_status: i32,
-    /// Time from before the command's process was made to its end.
     pub wall_ns: u64,
-    /// Processor time of the command and of descendants that ended before it.
+    /// With descendants that ended before it.
     pub user_us: u64,
     pub sys_us: u64,
     pub peak_rss_kib: u64,
@@ -103,7 +92,6 @@ impl Report {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = before_main;
 
-/// Keeps the function before `main` linked into the caller's program.
 pub fn keep() {
     std::hint::black_box(&BEFORE_MAIN);
 }
@@ -124,7 +112,6 @@ extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _enviro
     }
 }
 
-/// Such as `0,2`; empty: any.
 fn stay_on(list: &[u8]) {
     let number = |text: &[u8]| text.iter().fold(0usize, |n, digit| n * 10 + usize::from(digit - b'0'));
     let processors = || list.split(|byte| *byte == b',').filter(|text| !text.is_empty()).map(number);
@@ -132,7 +119,7 @@ fn stay_on(list: &[u8]) {
         return;
     }
     // SAFETY: zeros are an empty cpu_set_t; only numbers that fit are set. On failure the process
-    // stays where the caller has checked that it may run.
+    // stays where the caller may run.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         processors().filter(|n| *n < libc::CPU_SETSIZE as usize).for_each(|n| libc::CPU_SET(n, &mut set));
@@ -146,7 +133,7 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
     // SAFETY: live arguments; the signal set is initialized before use.
     let (set, old, pipe) = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // Orphans of the command become our children, reaped and sampled.
+        // Orphans of the command become our children.
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
@@ -178,8 +165,8 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
 /// # Safety
 /// As [`launch`], in its child.
 unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: c_int) -> ! {
-    // SAFETY: the first argument is the number of variables that follow; the command is behind
-    // them, up to the null. putenv keeps strings, which live as long as the process.
+    // SAFETY: the first argument is the number of variables; the command is behind them, up to the
+    // null. putenv keeps strings, which live as long as the process.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -197,7 +184,6 @@ unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: 
     }
 }
 
-/// Also reaps what the command leaves behind in the meantime.
 fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     let mut ended = Ended::default();
     loop {
@@ -223,10 +209,8 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     ended
 }
 
-/// Processes that left the group: orphans of the command are our children, and those of a killed
-/// one become so.
+/// Processes that left the group are our children, or become so by the death of one.
 fn kill_rest() {
-    // A program may start others faster than they are killed.
     for _ in 0..1000 {
         // SAFETY: reaps any ended child, waits for none.
         if unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } < 0 {
@@ -240,7 +224,7 @@ fn kill_rest() {
     }
 }
 
-/// Its leader is unreaped, so the number means no other group.
+/// The leader is unreaped: no other group has the number.
 fn kill_group(leader: pid_t) {
     // SAFETY: touches no memory.
     unsafe { libc::kill(-leader, libc::SIGKILL) };

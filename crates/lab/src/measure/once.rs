@@ -1,6 +1,4 @@
-//! One run of the command on one allocator.
-//!
-//! **Cost.** Samples take at most 1/50 of a processor: the next waits in proportion.
+//! One run of the command on one allocator. Samples take at most 1/50 of a CPU.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
 
@@ -17,7 +15,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Between samples; short runs begin with [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// The status of a program that turns SIGTERM into an exit.
@@ -29,8 +26,7 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> 
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
 
-/// Runs the command and proves service. Also returns the largest process's name, if it ran without
-/// the library.
+/// Also returns the largest process's name, if it ran without the library.
 pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
     run_with(plan, allocator, 0, Some(proof))
 }
@@ -100,7 +96,6 @@ impl Prepared {
         Ok(Self { variables, preload })
     }
 
-    /// Whether the dynamic linker continues without the library.
     fn refused(&self, stderr: &str) -> bool {
         self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
@@ -108,7 +103,6 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// The variables of a run, with the library's path in them.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {
@@ -118,7 +112,7 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     }
     let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
     let preload = allocator.preload.as_deref().map(library).transpose()?;
-    // The launcher runs without the library, so other entries of LD_PRELOAD are passed on too.
+    // The launcher has no library: other entries of LD_PRELOAD are passed on too.
     let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
     if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
         if !list.is_empty() {
@@ -137,7 +131,6 @@ pub fn was_refused(library: &Path, stderr: &str) -> bool {
     stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
 }
 
-/// Absolute, or a bare name that the dynamic linker looks up.
 pub fn library(path: &Path) -> Result<PathBuf, String> {
     let text = path.as_os_str().as_bytes();
     let absolute = if text.contains(&b'/') {
@@ -206,7 +199,7 @@ impl Watched {
         command.args(&plan.command).env_remove("LD_PRELOAD").process_group(0);
         command.stdin(Stdio::null()).stdout(report_to).stderr(errors_to);
         let child = command.spawn().map_err(failed)?;
-        // Closes our writing ends, so the pipes end with the launcher.
+        // Closes our writing ends: the pipes end with the launcher.
         drop(command);
         Ok(Self {
             child,

@@ -1,11 +1,9 @@
 //! Proof of which library served a command's malloc.
 //!
-//! **What.** With `LD_DEBUG=bindings` the dynamic linker writes which module each symbol of each
-//! process is bound to; [`Service`] evaluates that for `malloc`. If no process was bound to the
-//! library, the program is static, set-uid, or empties its environment. A served shell may start an
-//! unserved program: samples ([`Watch`]) show whether the largest process had the library mapped.
-//!
-//! **Cost.** A write for each binding; so only in a warm-up.
+//! **What.** With `LD_DEBUG=bindings` the dynamic linker writes each process's bindings, in a
+//! warm-up. A program without a binding to the library is static, set-uid, or empties its
+//! environment. A served shell may start an unserved program: samples ([`Watch`]) show whether the
+//! largest process had mapped the library.
 
 use crate::scratch::Scratch;
 use crate::symbols;
@@ -17,13 +15,12 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub processes: usize,
-    /// How many processes each module of `malloc` served.
+    /// By module of `malloc`.
     pub by: BTreeMap<String, usize>,
     pub largest_without: Option<String>,
 }
 
 impl Service {
-    /// Processes; `library` is a path or file name.
     pub fn served_by(&self, library: &Path) -> usize {
         let same = |object: &str| {
             let object = Path::new(object);
@@ -71,7 +68,7 @@ struct Seen {
 
 impl Watch {
     pub fn new(library: &Path) -> Self {
-        // The maps have the canonical file, which libx.so.4 often links to.
+        // Maps have the canonical file, which libx.so.4 often links to.
         let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
         Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }
@@ -82,9 +79,8 @@ impl Watch {
             return;
         }
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        // The maps count only after the dynamic linker's work; a static program has none.
+        // Maps count only after the dynamic linker's work; a static program has none.
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
-        // An ended process has shown only a part.
         if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
             self.record(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
         }
@@ -92,10 +88,9 @@ impl Watch {
 
     fn record(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
         let seen = self.seen.entry(pid).or_default();
-        // The number stays when a process becomes another program.
         let mapped = match self.library.contains('/') {
             true => maps.lines().any(|line| line.ends_with(&self.library)),
-            // The dynamic linker looked it up: perhaps a link.
+            // Perhaps a link.
             false => maps.contains(&format!("/{}", self.library)),
         };
         let samples = if mapped == seen.mapped { seen.samples + 1 } else { 1 };
@@ -132,7 +127,6 @@ fn server(line: &str) -> Option<&str> {
 
 pub struct Directory(Scratch);
 
-/// The dynamic linker adds a dot and the process id.
 const REPORT: &str = "bindings";
 
 impl Directory {

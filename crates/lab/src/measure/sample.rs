@@ -16,13 +16,10 @@ pub struct Sample {
     pub at_s: f64,
     /// Resident; of a server, the sum of proportional sets (PSS), where shared pages count once.
     pub rss_bytes: u64,
-    /// Anonymous memory, where a heap lies.
     pub anonymous_bytes: u64,
-    /// Memory on transparent hugepages.
     pub hugepage_bytes: u64,
 }
 
-/// Kept of a run.
 const MOST: usize = 512;
 
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,3 @@
-//! Real commands.
-
 use super::*;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -19,7 +17,6 @@ fn plan<'a>(stop: &'a AtomicBool, allocators: Vec<Allocator>, command: &[&str]) 
     }
 }
 
-/// On the C library's allocator.
 fn one(command: &[&str]) -> Run {
     let stop = AtomicBool::new(false);
     let mut runs = measure(&plan(&stop, vec![Allocator::glibc()], command)).runs;
@@ -118,7 +115,6 @@ fn what_a_command_leaves_behind_is_killed() {
     assert_gone(run.stderr.trim());
 }
 
-/// Gone or a zombie.
 fn assert_gone(pid: &str) {
     assert!(!pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()), "{pid:?}");
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,14 +1,7 @@
-//! Instructions of one operation, counted by valgrind's callgrind.
+//! Instructions of one operation: the difference between runs of fewer and of more operations, by
+//! callgrind. Load changes no instructions, so both run at once.
 //!
-//! **What.** The program runs with fewer and with more operations; the difference of instructions
-//! by that of operations is one operation's. Both run at the same time, since load changes no
-//! instructions.
-//!
-//! **From.** The manual of valgrind 3.19. Unlike memcheck, callgrind replaces no `malloc`; the
-//! program's answer shows that.
-//!
-//! **Failure.** Without valgrind [`Counted::NoValgrind`]. An allocator may fail only under
-//! valgrind, such as one that reserves too much address space: an error.
+//! An allocator may fail only under valgrind, if it reserves too much address space.
 
 use super::measurement::Measurement;
 use super::process::{Ended, Output, Process};
@@ -30,18 +23,14 @@ pub enum Counted {
 }
 
 pub struct Subject<'a> {
-    /// Name or path.
     pub valgrind: &'a OsStr,
-    /// The command `craton-micro` and its arguments, without `--count`.
     pub command: Vec<OsString>,
-    /// Valgrind hands them on.
     pub variables: &'a [(OsString, OsString)],
     pub directory: &'a Path,
     pub check: &'a dyn Fn(&Output) -> Result<Measurement, String>,
 }
 
 impl Subject<'_> {
-    /// The smaller count first.
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();

@@ -1,8 +1,5 @@
-//! The functions that the loops call: the C library's, or empty ones.
-//!
-//! **Cost.** [`System`]'s calls go through the global offset table, as with `-fno-plt`; by default
-//! C has one more jump. The empty `malloc` is two instructions, `free` one, in assembly: the
-//! compiler adds none.
+//! The functions that the loops call: the C library's, or empty ones. [`System`]'s calls go through
+//! the global offset table, as with `-fno-plt`; by default C has one more jump.
 //!
 //! **Unsafe.** Calls the C library's allocator, and defines functions by assembly.
 
@@ -14,23 +11,19 @@ use std::ffi::CStr;
 pub const EMPTY_PAIR_INSTRUCTIONS: f64 = 3.0;
 
 /// # Safety
-///
 /// `malloc`, `calloc` and `realloc` return null, or memory of the size, aligned to 8 or more,
 /// writable until freed; of [`Empty`] the same each time.
 pub unsafe trait Calls {
     fn malloc(size: usize) -> *mut u8;
     fn calloc(size: usize) -> *mut u8;
     /// # Safety
-    ///
     /// A live object of these functions.
     unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8;
     /// # Safety
-    ///
-    /// As for `realloc`.
+    /// As `realloc`.
     unsafe fn free(address: *mut u8);
     /// # Safety
-    ///
-    /// As for `realloc`.
+    /// As `realloc`.
     unsafe fn usable_size(address: *mut u8) -> usize;
 }
 
@@ -69,7 +62,6 @@ unsafe impl Calls for System {
     }
 }
 
-/// The file of `malloc` as the dynamic linker names it; empty if unknown.
 pub fn malloc_from() -> String {
     // SAFETY: zeros are a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -82,7 +74,7 @@ pub fn malloc_from() -> String {
     unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned()
 }
 
-/// Functions that do nothing, for one thread at a time: all objects are the same memory.
+/// For one thread at a time: all objects are the same memory.
 pub struct Empty;
 
 #[repr(align(4096))]

@@ -1,8 +1,4 @@
 //! Drives the processes: times first, then instructions, which do not depend on the moment.
-//!
-//! **Cost.** A repetition takes a millisecond or two ([`count`]); a process has a handful.
-//!
-//! **Failure.** An unserved allocator does not run again; its rows have that status.
 
 use super::callgrind::{Counted, Subject};
 use super::calls::EMPTY_PAIR_INSTRUCTIONS;
@@ -19,7 +15,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// Operations of the two counted runs; the difference averages over periodic work.
 const COUNTS: [usize; 2] = [5_000, 30_000];
 
 struct Candidate<'a> {
@@ -52,7 +47,7 @@ impl<'a> Candidate<'a> {
         }
         let result = Measurement::parse(&output.stdout).map_err(Status::Failed)?;
         let is_c_library = |path: &Path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libc.so"));
-        // A library may wrap another one's malloc, so its name proves nothing.
+        // A library may wrap another one's malloc: its name proves nothing.
         let wants_c_library = self.library.as_deref().is_none_or(is_c_library);
         if is_c_library(Path::new(&result.malloc_from)) != wants_c_library {
             return Err(Status::NotServed(format!("malloc came from {}", result.malloc_from)));
@@ -149,7 +144,6 @@ impl Driver<'_> {
         command
     }
 
-    /// False if stopped.
     fn time(&mut self, case: Case) -> bool {
         let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.candidates.len()];
         let mut failures: Vec<Option<Status>> = self.candidates.iter().map(|s| s.given_up.clone()).collect();
@@ -170,7 +164,6 @@ impl Driver<'_> {
             }
         }
         for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
-            // A failed round makes the row a failure.
             if let Some(Status::NotServed(_)) = failure {
                 candidate.given_up.clone_from(&failure);
             }
@@ -240,7 +233,6 @@ impl Driver<'_> {
         }
     }
 
-    /// With the loop; none if stopped.
     fn count(&mut self, index: usize, case: Case) -> Option<Result<f64, String>> {
         let command = self.command(case, 1, "none");
         let Self { config, directory, candidates, .. } = self;
@@ -262,7 +254,6 @@ impl Driver<'_> {
                 Some(Err(why))
             }
             Counted::Failed(why) => {
-                // It cannot run there at all.
                 if !candidates[index].counted {
                     candidates[index].uncounted = Some(why.clone());
                 }
@@ -271,7 +262,6 @@ impl Driver<'_> {
         }
     }
 
-    /// With the calls; none if stopped.
     fn count_loop(&mut self, case: Case) -> Option<Result<f64, String>> {
         let check = |output: &Output| Measurement::parse(&output.stdout);
         let counting = Subject {
@@ -289,10 +279,9 @@ impl Driver<'_> {
     }
 }
 
-/// Of one repetition, for a millisecond or two at usual costs.
+/// For a millisecond or two at usual costs.
 fn count(case: Case, quick: bool) -> usize {
     let size = case.size;
-    // From some size on, pages come from the kernel, to be cleared.
     let usual_ns = match case.pattern {
         Pattern::Pair | Pattern::LiveRandom => 20 + size / 64,
         Pattern::BatchLifo(_) | Pattern::BatchFifo(_) | Pattern::TouchedPair => 20 + size / 16,
@@ -300,13 +289,11 @@ fn count(case: Case, quick: bool) -> usize {
         Pattern::Calloc => 20 + size / 16,
         Pattern::ReallocGrow => 100 + size / 4,
         Pattern::UsableSize => 5,
-        // Written whole, and once.
         Pattern::Cold => return (LIVE_BYTES / size).clamp(1, if quick { 10_000 } else { 100_000 }),
     };
     (if quick { 1_000_000 } else { 2_000_000 }) / usual_ns
 }
 
-/// Also that of the first cold object.
 fn rows(allocator: &str, case: Case, results: &[Measurement], failure: Option<Status>) -> Vec<MicroRow> {
     let results = if failure.is_some() { &[] } else { results };
     let status = failure.unwrap_or(Status::Ok);

@@ -1,11 +1,8 @@
-//! The loops: each pattern, over any functions.
+//! The loops: each pattern, over any functions. Objects outlive a turn, so that later turns find a
+//! warm heap.
 //!
-//! The clock is read outside of the loops.
-//!
-//! **State.** Objects outlive a turn, so that later turns find a warm heap.
-//!
-//! **Threads.** Workers share only the batches of [`Pattern::Remote`]. A step: allocate a batch,
-//! free the previous thread's batch of the last step, wait for all. The time excludes waits.
+//! **Threads.** Workers share only the batches of [`Pattern::Remote`]: each allocates a batch,
+//! frees the previous thread's last one, and waits for all. The time excludes waits.
 //!
 //! **Unsafe.** Writes to the returned objects, and frees them.
 
@@ -25,9 +22,8 @@ pub struct Turn {
 
 pub struct Shared {
     barrier: Barrier,
-    /// By thread: the batches of its last two steps, as addresses.
+    /// By thread: the batches of its last two steps.
     batches: Vec<[Mutex<Vec<usize>>; 2]>,
-    /// The first repetition that does not take place.
     end: AtomicUsize,
 }
 
@@ -41,14 +37,12 @@ impl Shared {
         self.barrier.wait();
     }
 
-    /// Ends the measurement before `repetition`. One thread calls it before it waits for the
-    /// others.
+    /// By one thread, before it waits for the others.
     pub fn end_before(&self, repetition: usize) {
         self.end.store(repetition, Relaxed);
     }
 
-    /// Whether the measurement is over; each thread asks after the wait. A slow thread may read a
-    /// later call's value, which gives the same result.
+    /// After the wait. A slow thread may read a later call's value, with the same result.
     pub fn is_over(&self, repetition: usize) -> bool {
         repetition >= self.end.load(Relaxed)
     }
@@ -61,7 +55,7 @@ pub struct Worker<'a, C: Calls> {
     index: usize,
     slots: Vec<*mut u8>,
     random: u64,
-    /// Steps of [`Pattern::Cold`]: objects, and nanoseconds since the start.
+    /// Of [`Pattern::Cold`]: objects, and nanoseconds since the start.
     pub steps: Vec<(usize, f64)>,
     calls: PhantomData<C>,
 }
@@ -79,13 +73,12 @@ fn touch(address: *mut u8, size: usize) -> *mut u8 {
     if address.is_null() {
         refused(size);
     }
-    // SAFETY: null, or an object of a word or more, aligned to one.
+    // SAFETY: an object of a word or more, aligned to one.
     unsafe { address.cast::<usize>().write_volatile(size) };
     address
 }
 
 impl<'a, C: Calls> Worker<'a, C> {
-    /// Prepares a thread's loop; `size` is 8 bytes or more.
     pub fn new(pattern: Pattern, size: usize, shared: &'a Shared, index: usize) -> Self {
         let slots = match pattern {
             Pattern::BatchLifo(objects) | Pattern::BatchFifo(objects) => vec![std::ptr::null_mut(); objects],
@@ -97,7 +90,6 @@ impl<'a, C: Calls> Worker<'a, C> {
     }
 
     pub fn turn(&mut self, count: usize) -> Turn {
-        // Hides the size from the compiler.
         let size = black_box(self.size);
         if self.pattern == Pattern::Remote {
             return self.remote(count, size);
@@ -195,7 +187,6 @@ impl<'a, C: Calls> Worker<'a, C> {
                 // SAFETY: inside the object.
                 unsafe { address.add(offset).write_volatile(1) };
             }
-            // The clock is read at powers of two.
             if done.is_power_of_two() {
                 self.steps.push((done, start.elapsed().as_nanos() as f64));
             }
@@ -262,7 +253,6 @@ impl<'a, C: Calls> Worker<'a, C> {
     }
 }
 
-/// A panic ends the measurement anyway.
 fn lock(batch: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
     batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

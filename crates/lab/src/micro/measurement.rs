@@ -1,13 +1,11 @@
 //! One measurement in one process, and its line of JSON.
 //!
 //! **Units.** Nanoseconds for one operation on one thread: the mean over threads, then minimum and
-//! median over repetitions.
+//! median over repetitions. A first repetition warms the heap and does not count, but in
+//! [`Pattern::Cold`].
 //!
-//! **Cost.** A first repetition warms the heap and does not count; [`Pattern::Cold`] has only one.
-//! After [`ENOUGH`] at most [`FEWEST`] count.
-//!
-//! **Threads.** Before the common wait the first worker stores the last repetition's number; all
-//! read it afterwards.
+//! **Threads.** Before the common wait the first worker stores the last repetition's number, which
+//! all read afterwards.
 
 use super::calls::{self, Calls, Empty, System};
 use super::loops::{Shared, Turn, Worker};
@@ -16,17 +14,15 @@ use crate::summary::Spread;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Then there are enough repetitions.
 const ENOUGH: Duration = Duration::from_millis(250);
-/// That count, unless fewer are asked for.
 const FEWEST: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
-    /// Times only the allocator's functions, to count instructions from outside.
+    /// To count instructions from outside.
     None,
     Also,
-    /// Times only empty functions, to count instructions from outside.
+    /// Likewise.
     Only,
 }
 
@@ -35,9 +31,8 @@ pub struct Request {
     pub pattern: Pattern,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Operations of each thread in one repetition.
     pub count: usize,
-    /// Repetitions asked for, at least 1; a slow allocator may do fewer.
+    /// A slow allocator may do fewer.
     pub repetitions: usize,
     pub with_loop: Loop,
 }
@@ -47,12 +42,9 @@ pub struct Measurement {
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Operations of all threads, with warm-up.
     pub operations: usize,
-    /// The median over the repetitions, with the loop.
     pub ns_median: f64,
     pub ns_min: f64,
-    /// The median with empty functions on one thread.
     pub loop_ns: Option<f64>,
     pub steps: Vec<(usize, f64)>,
     pub malloc_from: String,
@@ -69,7 +61,6 @@ impl Measurement {
     }
 }
 
-/// Nanoseconds by repetition, operations in total, and the steps of cold objects.
 struct Timed {
     ns: Vec<f64>,
     operations: usize,
@@ -100,7 +91,6 @@ pub fn measure(request: &Request) -> Measurement {
 }
 
 fn time<C: Calls>(request: &Request) -> Timed {
-    // Before any thread: they allocate, too.
     let shared = Shared::new(request.threads);
     if request.threads == 1 {
         // A second thread would lead the C library to longer paths.
@@ -139,7 +129,7 @@ fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     (turns, std::mem::take(&mut worker.steps))
 }
 
-/// The mean over threads, without the warm-up unless it is the only one.
+/// Without the warm-up unless it is the only one.
 fn summed(all: &[Turns]) -> Timed {
     let repetitions = all.first().map_or(0, |(turns, _)| turns.len());
     let skip = usize::from(repetitions > 1);

@@ -1,10 +1,7 @@
-//! The patterns: the operations that a measurement repeats.
-//!
-//! **Units.** An operation is mostly one allocation and its free.
+//! The operations that a measurement repeats.
 
-/// The empty functions' memory has this size.
 pub const MOST_BYTES: usize = 4 << 20;
-/// The 10,000 objects of a batch, and the cold ones.
+/// Of the 10,000 objects of a batch, and of the cold ones.
 pub const LIVE_BYTES: usize = 64 << 20;
 pub const SLOTS: usize = 64;
 
@@ -14,20 +11,17 @@ pub enum Pattern {
     Pair,
     /// A pair that writes a word in each 4 KiB: the cost of released pages.
     TouchedPair,
-    /// Objects allocated, then freed, the last first.
+    /// Allocated, then freed, the last first.
     BatchLifo(usize),
-    /// The first first.
     BatchFifo(usize),
     /// Frees one of 64 objects at random, and allocates one of 0.5 to 1.5 times the size.
     LiveRandom,
     /// A process's first objects: every page written, never freed.
     Cold,
-    /// Batches that one thread allocates and the next frees.
+    /// One thread allocates, the next frees.
     Remote,
     Calloc,
-    /// Grows from 16 bytes by doubling: one operation.
     ReallocGrow,
-    /// Asks for the size of 64 objects in turn: one call is one operation.
     UsableSize,
 }
 
@@ -78,7 +72,6 @@ impl Pattern {
         }
     }
 
-    /// Whether it touches shared state.
     pub fn runs_on(self, threads: usize) -> bool {
         match self {
             Self::Remote => threads > 1,

@@ -1,6 +1,5 @@
-//! A process with a time limit, started on an allocator.
-//!
-//! **Cost.** Polls every millisecond, so that nothing of this program runs beside it.
+//! A process with a time limit, polled every millisecond, so that nothing of this program runs
+//! beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -47,7 +46,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process in `directory`, for at most `limit`; `name` is that of its output files.
     pub fn start(
         command: &[OsString],
         variables: &[(OsString, OsString)],
@@ -75,7 +73,6 @@ impl Process {
                 let [stdout, stderr] = [read_end(&self.outputs[0])?, read_end(&self.outputs[1])?];
                 return Ok(Ended::Done(Output { status, stdout, stderr }));
             }
-            // The drop kills it.
             if stop.load(Relaxed) {
                 return Ok(Ended::Stopped);
             }
@@ -89,7 +86,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // No effect once it was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in &self.outputs {

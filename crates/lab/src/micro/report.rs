@@ -1,7 +1,4 @@
-//! Ratios and tables of the rows.
-//!
-//! **What.** [`ratios`] compares Craton with each other allocator in `pair` on one thread: the
-//! geometric mean of ratios over the sizes that both have; below 1, Craton needs less.
+//! Ratios and tables of the rows. Below 1, Craton needs less.
 
 use super::MicroRow;
 use std::collections::BTreeMap;
@@ -13,8 +10,8 @@ type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 const FIGURES: [Figure; 2] =
     [("ns", |row| row.is_timed().then_some(row.ns_median)), ("instructions", |row| row.instructions)];
 
-/// Ratios such as `pair_ns_vs_NAME` and `pair_instructions_vs_NAME`.
-/// `pair_instructions_vs_best_peer` is the largest ratio to a peer (not the C library).
+/// Geometric means over the sizes that both have, of `pair` on one thread;
+/// `pair_instructions_vs_best_peer` is the largest, without the C library's.
 pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     let mut ratios = BTreeMap::new();
     for other in allocators(rows).into_iter().filter(|name| *name != own) {
@@ -107,7 +104,6 @@ fn grid(rows: &[MicroRow], value: Value<'_>, of_loop: Value<'_>, shown: &dyn Fn(
     })
 }
 
-/// Three digits or more; a dash for none.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

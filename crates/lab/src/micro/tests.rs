@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `FROM` is the file of malloc, `NS` the time.
 const PROGRAM: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     [ "$1" = --count ] && count=$2
@@ -43,8 +42,7 @@ impl Programs {
         let directory = Scratch::new("a test").unwrap();
         for (name, text) in [("program", program), ("valgrind", valgrind)] {
             let path = directory.path().join(name);
-            // Written by another process: open here while another test forks, it could not be
-            // executed until that child is gone.
+            // By another process: a file open here while another test forks could not be executed.
             let write = ["-c", "printf %s \"$1\" >\"$2\" && chmod 700 \"$2\"", "sh", text];
             assert!(Command::new("sh").args(write).arg(&path).status().unwrap().success());
         }
@@ -199,10 +197,8 @@ fn stopped_in_the_middle_the_rows_so_far_come_back() {
         config.progress = &progress;
         rows_of(&config)
     };
-    // The second size's first process.
     let rows = run_until(3);
     assert_eq!(rows.iter().map(|r| r.size_bytes).collect::<Vec<_>>(), [16, 16]);
-    // The first count.
     let rows = run_until(5);
     assert_eq!((rows.len(), rows.iter().all(|r| r.is_timed() && r.instructions.is_none())), (4, true));
 }

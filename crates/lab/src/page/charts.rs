@@ -1,5 +1,3 @@
-//! The charts of a page.
-
 use super::verdict::capital;
 use super::{Column, Figure, Page};
 use crate::picture::{Axis, Bars, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};

@@ -39,7 +39,6 @@ fn page() -> Page {
     }
 }
 
-/// Without tags and pictures.
 fn words(html: &str) -> String {
     let body = html.split_once("<body>").expect("a body").1;
     let mut text = String::new();

@@ -1,6 +1,4 @@
-//! Ratios in words.
-//!
-//! **What.** A difference is clear if its interval excludes 1; nothing is claimed of others.
+//! Ratios in words. A difference is clear if its interval excludes 1; others get no claim.
 
 use super::{Column, Failure, count};
 use crate::picture::{Estimate, Unit, is_craton};
@@ -9,7 +7,6 @@ use crate::picture::{Estimate, Unit, is_craton};
 enum Clear {
     Less,
     More,
-    /// It may be either.
     Not,
 }
 
@@ -30,8 +27,7 @@ pub fn class(ratio: &Estimate, more_is_better: bool) -> &'static str {
     }
 }
 
-/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory.
-/// Compared with glibc.`
+/// `On Craton: 12 % less wall time (95 % interval 8–15 %). Compared with glibc.`
 pub fn sentence(column: &Column, base: &str) -> String {
     let name = if is_craton(&column.name) { capital(&column.name) } else { column.name.clone() };
     if column.name == base {
@@ -48,9 +44,7 @@ pub fn sentence(column: &Column, base: &str) -> String {
     format!("On {name}, compared with {base}: {}.", parts.join(", "))
 }
 
-/// `12 % less wall time (95 % interval 8–15 %)`.
 fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
-    // No line ends between a number and its sign.
     let Some((low, high)) = ratio.interval.filter(|_| clear(ratio) != Clear::Not) else {
         return match ratio.interval {
             Some(_) => format!("no clear difference in {name}"),
@@ -65,7 +59,6 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
             percent(1.0 - ratio.value)
         );
     }
-    // Percent are harder to read there.
     if ratio.value >= 2.0 {
         let (value, low, high) = (number(ratio.value), number(low), number(high));
         return format!("{value} times the {name} (95\u{a0}% interval {low}–{high})");
@@ -89,7 +82,6 @@ pub fn short(ratio: &Estimate) -> String {
     }
 }
 
-/// `3 runs failed: 2 of mesh, 1 of scudo.`
 pub fn failures(failures: &[Failure]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for failure in failures {
@@ -102,7 +94,6 @@ pub fn failures(failures: &[Failure]) -> String {
     format!("{} failed: {}.", count(failures.len(), "run"), parts.join(", "))
 }
 
-/// One decimal below 10 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {

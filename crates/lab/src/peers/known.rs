@@ -1,8 +1,5 @@
-//! The known peers: their libraries and settings.
-//!
-//! **What.** A *base* peer is as its makers deliver it; a *variant* has a documented setting, as
-//! its name says (`jemalloc+thp`). Each hugepage setting was checked by `AnonHugePages` with 200 MB
-//! live, under the kernel's `madvise`.
+//! The known peers: a *base* peer is as its makers deliver it, a *variant* has a documented
+//! setting. Hugepage settings were checked by `AnonHugePages` with 200 MB live, under `madvise`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -15,7 +12,6 @@ pub struct Known {
 }
 
 impl Known {
-    /// It runs only when named.
     pub fn is_variant(&self) -> bool {
         self.name.contains('+') || ["-thp", "-checks", "-secure"].iter().any(|end| self.name.ends_with(end))
     }
@@ -23,22 +19,18 @@ impl Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// `make peers` builds it; the text is its file's name.
     Built(&'static str),
-    /// Debian's package.
     Installed { file: &'static str, package: &'static str },
-    /// The C library.
     Glibc,
-    /// Craton.
     Craton,
 }
 
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
-    /// The variable's value; in a list, one entry `key` + `=` or `:` + value.
+    /// In a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,
-    /// The separators of a list: between entries, and between key and value.
+    /// Of a list: between entries, and between key and value.
     pub list: Option<(u8, u8)>,
 }
 
@@ -55,8 +47,7 @@ impl Setting {
         Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
     }
 
-    /// The value that the variable gets where it is `now`. A list keeps the user's other entries in
-    /// order.
+    /// A list keeps the user's other entries in order.
     pub fn merged(&self, now: Option<&OsStr>) -> OsString {
         let Some((between, assign)) = self.list else { return self.value.into() };
         let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());
@@ -105,7 +96,7 @@ pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc",
         "tcmalloc.so",
-        // The crate's TCMalloc asks for hugepages; Google's leaves that to the kernel.
+        // The crate's asks for hugepages; Google's leaves that to the kernel.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "1")],
         Some(RSEQ_NOTE),
     ),
@@ -120,7 +111,6 @@ pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc+thp",
         "tcmalloc.so",
-        // The user's may say 1.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")],
         Some(RSEQ_NOTE),
     ),
@@ -132,7 +122,6 @@ pub const KNOWN: [Known; 20] = [
     built("mimalloc2-thp", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
     built("jemalloc+thp", "jemalloc.so", &[JEMALLOC_THP], None),
     installed("debian-jemalloc+thp", DEBIAN_JEMALLOC, &[JEMALLOC_THP], NO_PVALLOC),
-    // Hardened modes, to be compared with each other.
     built("mimalloc3-secure", "mimalloc3-secure.so", &[], None),
     built("snmalloc-checks", "snmalloc-checks.so", &[], None),
     Known { name: "craton+hardened", source: Source::Craton, settings: &[HARDENED], note: None },

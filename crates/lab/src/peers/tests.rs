@@ -1,6 +1,5 @@
 use super::*;
 
-/// Removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -10,10 +9,8 @@ impl Place {
         Self(path)
     }
 
-    /// Empty files.
     fn with(self, files: &[&str]) -> Self {
         for file in files {
-            // The head of a shared object.
             let head: Vec<u8> = [b"\x7fELF\x02\x01".as_slice(), &[0; 10], &[3, 0, 62, 0]].concat();
             std::fs::write(self.0.join(file), head).unwrap();
         }
@@ -152,7 +149,6 @@ fn a_list_in_a_variable_keeps_the_users_other_entries() {
     let rseq = "glibc.pthread.rseq=0";
     assert_eq!(tunables("tcmalloc", "").0.unwrap(), rseq);
     assert_eq!(tunables("tcmalloc", "glibc.malloc.check=1").0.unwrap(), format!("glibc.malloc.check=1:{rseq}"));
-    // With the peer's value.
     assert_eq!(tunables("tcmalloc", "glibc.pthread.rseq=1:a=b").0.unwrap(), format!("a=b:{rseq}"));
     assert_eq!(tunables("jemalloc+thp", "narenas:2,thp:never").1.unwrap(), "narenas:2,thp:always");
     assert_eq!(tunables("glibc+thp", "").0.unwrap(), "glibc.malloc.hugetlb=1");

@@ -1,30 +1,24 @@
-//! Axes: from values to pixels, with ticks at round numbers.
+//! Axes, with ticks at round numbers.
 //!
-//! **What.** A [`Ruler`] maps data on an [`Axis`] to pixels. Of sets of round numbers, from dense
-//! to sparse, it uses the first whose labels fit; if none, the densest loses labels. The axis
-//! reaches from tick to tick around the data; one of powers of two may end between ticks.
-//!
-//! **Failure.** Values that are not finite, beyond 10^30, or on a logarithmic axis not above
-//! 10^-30, are not on the axis; without others there is no ruler.
+//! A [`Ruler`] uses the densest set of round numbers whose labels fit. The axis reaches from tick
+//! to tick around the data; one of powers of two may end between ticks. Values that are not finite,
+//! beyond 10^30, or on a logarithmic axis not above 10^-30, are not on it.
 
 use super::text;
 use super::unit::Unit;
 
 pub const TICK_SIZE: f64 = 11.0;
-/// Times the data's length.
 const MOST_REACH: f64 = 2.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Linear,
-    /// Equal factors are equal lengths; ticks at 1, 2, 5.
     Log,
     Log2,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Such as `wall time relative to glibc`; a linear axis adds the unit.
     pub label: String,
     pub unit: Unit,
     pub scale: Scale,
@@ -59,7 +53,6 @@ pub struct Ruler {
     pub low: f64,
     pub high: f64,
     pub ticks: Vec<Tick>,
-    /// The tick's text, with the unit if the ticks lack it.
     pub label: String,
     log: bool,
     from: f64,
@@ -67,8 +60,7 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// Lays an axis from pixel `from` to `to`; `level` says that labels are side by side. None if
-    /// no value is on the axis.
+    /// From pixel `from` to `to`; `level`: labels are side by side.
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|v| axis.takes(*v)) {
@@ -91,7 +83,6 @@ impl Ruler {
         if choices.is_empty() {
             return None;
         }
-        // An axis of powers of two ends at one, with or without a tick.
         let two = (axis.scale == Scale::Log2).then(|| powers_of_two(low, high));
         let ends = |ticks: &[Tick]| match two {
             Some((first, last)) => (2f64.powi(first), 2f64.powi(last)),
@@ -117,7 +108,6 @@ impl Ruler {
         Some(Self { low, high, ticks, label, log, from, to })
     }
 
-    /// Values outside are at the end.
     pub fn at(&self, value: f64) -> f64 {
         let part = share(self.log, self.low, self.high, value).clamp(0.0, 1.0);
         self.from + (self.to - self.from) * part
@@ -145,7 +135,6 @@ fn apart_log(low: f64, high: f64) -> (f64, f64) {
     if high / low < 1.01 { (low / 1.01, high * 1.01) } else { (low, high) }
 }
 
-/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, around `low` and `high`.
 fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     let power = (high - low).log10().floor() as i32;
     let mut sets = Vec::new();
@@ -160,7 +149,7 @@ fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Of `mantissa` · 10^`exponent`, around `low` and `high`; empty if too many.
+/// `mantissa` · 10^`exponent` each; empty if too many.
 fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     let step = mantissa * 10f64.powi(exponent);
     // Rounding must not skip a multiple.
@@ -190,7 +179,6 @@ fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
         }
         return sets;
     }
-    // Over short ranges equal steps read best.
     if high / low < 2.5 {
         sets = linear_sets(low, high);
         sets.retain(|set| set.first().is_some_and(|first| *first > 0.0));
@@ -210,7 +198,6 @@ fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// From the last not above `low` to the first not below `high`.
 fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
     let first = all.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(all.len().saturating_sub(1));

@@ -1,7 +1,4 @@
-//! Bars in groups, with whiskers for intervals.
-//!
-//! **What.** Linear bars begin at 0, logarithmic ones at the reference. One group names its bars;
-//! several have a legend.
+//! Bars with whiskers. Linear bars begin at 0, logarithmic ones at the reference.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
@@ -15,14 +12,12 @@ pub struct Bars {
     pub axis: Axis,
     pub series: Vec<String>,
     pub groups: Vec<Group>,
-    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
     pub width_px: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The group's name; of a single group, only the tooltip shows it.
     pub name: String,
     pub bars: Vec<Option<Estimate>>,
 }
@@ -137,7 +132,6 @@ impl Bars {
             let Some((low, high)) = estimate.span(&self.axis) else { return };
             let (low, high) = (ruler.at(low), ruler.at(high));
             past = past.max(low).max(high);
-            // White below the ink, to be seen on dark bars.
             for stroke in [Stroke::plain("#ffffff", 3.0), Stroke::plain(INK, 1.2)] {
                 canvas.line(low, middle, high, middle, stroke);
             }

@@ -1,8 +1,5 @@
-//! The writer of SVG elements.
-//!
-//! **What.** Everything in a file goes through here: text is escaped, a number has at most two
-//! decimals, elements are in the order of calls: equal data give equal bytes. No ids and no style
-//! sheets, so a page may contain any number of pictures.
+//! The writer of SVG elements: equal data give equal bytes. No ids and no style sheets, so a page
+//! may contain any number of pictures.
 //!
 //! **Units.** Pixels from the upper left corner; degrees, clockwise.
 
@@ -13,7 +10,7 @@ use std::fmt::Write;
 pub struct Stroke<'a> {
     pub colour: &'a str,
     pub width: f64,
-    /// Lengths of dashes and gaps; empty: solid.
+    /// Dashes and gaps.
     pub dash: &'a str,
 }
 
@@ -23,7 +20,6 @@ impl<'a> Stroke<'a> {
     }
 }
 
-/// Which point of a text stands at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -38,7 +34,6 @@ pub struct Type<'a> {
     pub bold: bool,
     pub anchor: Anchor,
     pub turn: f64,
-    /// An outline's colour, for letters above lines; empty: none.
     pub halo: &'a str,
 }
 
@@ -82,7 +77,7 @@ impl Canvas {
         self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
     }
 
-    /// Draws a rectangle from its upper left corner; a negative size counts as 0.
+    /// A negative size counts as 0.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
         let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
         self.push(format!(
@@ -101,7 +96,6 @@ impl Canvas {
         ));
     }
 
-    /// Draws a path as SVG writes it; `fill` may be `none`.
     pub fn path(&mut self, d: &str, fill: &str, stroke: Option<Stroke<'_>>) {
         let mut element = format!("<path d=\"{d}\" fill=\"{fill}\"");
         if let Some(Stroke { colour, width, dash }) = stroke {
@@ -115,12 +109,11 @@ impl Canvas {
         self.push(element);
     }
 
-    /// Translucent; `opacity` from 0 to 1.
     pub fn veil(&mut self, d: &str, fill: &str, opacity: f64) {
         self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
     }
 
-    /// Draws text; `y` is its base line.
+    /// `y` is the base line.
     pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
         if text.is_empty() {
             return;
@@ -170,7 +163,6 @@ impl Canvas {
     }
 }
 
-/// Broken at points that are not finite.
 pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut d = String::new();
     let mut pen = false;
@@ -184,7 +176,6 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// Writes a number with at most two decimals; 0 if not finite.
 pub fn number(value: f64) -> String {
     let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Makes -0 a 0.

@@ -1,25 +1,19 @@
-//! Colours: one for each allocator by its name, and a scale around 1 for ratios.
+//! Colours: one for each allocator, and a scale around 1 for ratios.
 //!
-//! **What.** An allocator has the same colour everywhere, from Okabe and Ito's eight, which people
-//! with common colour blindness can tell apart. No dozen colours have that property, so marks also
-//! differ in shape and lines in dashes. Craton has the one saturated red and bold text, its
-//! variants tints; the C library's is grey.
-//!
-//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. Ratios go from blue (less) to orange
-//! and brown (more), distinct without red and green.
+//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008: eight colours that people with common
+//! colour blindness can tell apart. No dozen have that property, so marks also differ in shape and
+//! lines in dashes.
 
 /// Light in a dark page too.
 pub const GROUND: &str = "#ffffff";
 pub const INK: &str = "#1c2024";
-/// Subtitles, ticks, sources.
 pub const QUIET: &str = "#59616b";
 pub const GRID: &str = "#e4e7eb";
-/// Axes and the reference.
 pub const RULE: &str = "#8a929c";
 
 const CRATON: &str = "#d1260f";
 
-/// Tints of its red, from dark to light.
+/// From dark to light.
 const VARIANTS: [(&str, &str); 21] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
@@ -69,12 +63,12 @@ const NAMED: [(&str, &str); 20] = [
 
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
 
-/// Whether it is Craton or a variant: `craton`, `craton-2`.
+/// Or a variant, such as `craton-2`.
 pub fn is_craton(name: &str) -> bool {
     name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("craton"))
 }
 
-/// The colour of a name; `tcmalloc-4.2` has that of `tcmalloc`.
+/// `tcmalloc-4.2` has that of `tcmalloc`.
 pub fn of(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -86,7 +80,7 @@ pub fn of(name: &str) -> &'static str {
     }
 }
 
-/// A number for shape and dash: the place in the list, else the hash.
+/// For shape and dash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -98,7 +92,7 @@ pub fn rank(name: &str) -> usize {
     }
 }
 
-/// FNV-1a: the same on every machine.
+/// The same on every machine.
 fn hash(name: &str) -> usize {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     hash as usize
@@ -114,7 +108,7 @@ const SCALE: [[f64; 3]; 7] = [
     [140.0, 63.0, 4.0],
 ];
 
-/// Background and text; `limit` (> 1) and its inverse get the darkest.
+/// `limit` (> 1) and its inverse get the darkest.
 pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let share = (ratio.ln() / limit.max(1.01).ln()).clamp(-1.0, 1.0);
     let place = (share + 1.0) / 2.0 * (SCALE.len() - 1) as f64;

@@ -1,7 +1,4 @@
-//! Dots with whiskers: ratios with their intervals, a row each.
-//!
-//! **What.** A forest plot: runs as ticks, the interval as a line, the median as a dot, the numbers
-//! at the right. An interval off the reference is a clear difference.
+//! A forest plot: runs as ticks, the interval as a line, the median as a dot.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -14,9 +11,7 @@ pub struct Dots {
     pub heading: Heading,
     pub axis: Axis,
     pub rows: Vec<DotRow>,
-    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// 760 for a page's column, 480 for half.
     pub width_px: f64,
 }
 
@@ -26,7 +21,6 @@ pub struct DotRow {
     pub allocator: String,
     pub estimate: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// Stands in place of the numbers: `timed out`.
     pub note: String,
 }
 
@@ -57,7 +51,6 @@ impl Dots {
             let quiet = if row.estimate.is_some() && row.note.is_empty() { how } else { Type { colour: QUIET, ..how } };
             frame.canvas.text(right + 14.0, y + 4.0, &text::cut(note, LABEL_SIZE, bold, note_room), quiet);
             frame.canvas.tip(&self.tip(row), |canvas| {
-                // Something to point at.
                 canvas.veil(&format!("M{left:.2} {:.2}H{right:.2}V{:.2}H{left:.2}Z", y - 12.0, y + 12.0), INK, 0.0);
                 let fill = colour::of(&row.allocator);
                 for run in row.runs.iter().filter(|run| self.axis.takes(**run)) {

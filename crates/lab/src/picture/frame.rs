@@ -1,6 +1,4 @@
-//! Parts of all pictures: title, subtitle, legend, source, and the text for no data.
-//!
-//! **What.** A chart draws from `top` and returns its lowest pixel; the source comes below.
+//! Parts of all pictures. A chart draws from `top` and returns its lowest pixel.
 
 use super::axis::{Ruler, TICK_SIZE};
 use super::canvas::{Canvas, Stroke, Type};
@@ -15,14 +13,10 @@ const SUBTITLE_SIZE: f64 = 12.5;
 const SOURCE_SIZE: f64 = 10.0;
 const LEAST_WIDTH: f64 = 280.0;
 
-/// Empty ones are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heading {
-    /// A statement: `Craton needs less time on 9 of 12 programs`.
     pub title: String,
-    /// Such as `median of 10 interleaved runs, 95 % interval; less is better`.
     pub subtitle: String,
-    /// Machine, commit and command.
     pub source: String,
 }
 
@@ -35,7 +29,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Begins a picture `width` pixels wide, or more if that is too narrow for any.
+    /// At least `width` pixels.
     pub fn new(heading: &Heading, width: f64) -> Self {
         let width = if width.is_finite() { width.clamp(LEAST_WIDTH, 20_000.0) } else { LEAST_WIDTH };
         let mut canvas = Canvas::new();
@@ -68,7 +62,7 @@ impl Frame {
         self.finish(top + height)
     }
 
-    /// Names with colours; moves `top`.
+    /// Moves `top`.
     pub fn legend(&mut self, names: &[String]) {
         let (mut x, mut y) = (MARGIN, self.top);
         let most = self.width - 2.0 * MARGIN - 40.0;
@@ -89,7 +83,7 @@ impl Frame {
         }
     }
 
-    /// Horizontal grid and labels below `bottom`; returns the lowest pixel.
+    /// Returns the lowest pixel.
     pub fn across(&mut self, ruler: &Ruler, from: f64, to: f64, top: f64, bottom: f64) -> f64 {
         for tick in &ruler.ticks {
             let x = ruler.at(tick.value);
@@ -118,7 +112,7 @@ impl Frame {
         text::widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK_SIZE, false) + 8.0
     }
 
-    /// Writes the axis's name above its labels, since turned text reads badly; moves `top`.
+    /// Above the labels, since turned text reads badly.
     pub fn name_upwards(&mut self, name: &str) {
         for line in text::wrap(name, LABEL_SIZE, false, self.width - 2.0 * MARGIN) {
             self.canvas.text(MARGIN, self.top + 10.0, &line, Type::new(LABEL_SIZE, INK));

@@ -1,7 +1,4 @@
-//! A coloured table of ratios: workloads by allocators.
-//!
-//! **What.** Numbers on blue for less than 1, orange for more. Below: the columns' geometric means;
-//! with missing cells, also their number.
+//! A coloured table of ratios, with the columns' geometric means.
 
 use super::canvas::{Canvas, Stroke, Type, polyline};
 use super::colour::{self, INK, QUIET};
@@ -12,25 +9,23 @@ use super::unit::three_digits;
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub heading: Heading,
-    /// The text at the scale: `wall time relative to glibc`.
     pub label: String,
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
-    /// The ratio with the darkest colour, as its inverse; 2 is usual.
+    /// Has the darkest colour, as its inverse; 2 is usual.
     pub limit: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct HeatRow {
     pub name: String,
-    /// The row's cells by column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     Ratio(f64),
-    /// The reason, best in two words: `timed out`.
+    /// In two words: `timed out`.
     Missing(String),
 }
 
@@ -78,7 +73,7 @@ impl Heat {
         frame.finish(end)
     }
 
-    /// Of turned column names beyond the last column's middle, with a margin.
+    /// Of turned column names beyond the last column's middle.
     fn overhang(&self) -> f64 {
         let reach = |(i, name): (usize, &String)| {
             let after = CELL * (self.columns.len() - i) as f64 - CELL / 2.0;
@@ -174,7 +169,6 @@ fn ratio(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// Two decimals, fewer from 10 on.
 fn number(value: f64) -> String {
     match value {
         v if v >= 999_999.5 => format!("{v:.0e}"),

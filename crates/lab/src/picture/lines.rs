@@ -1,6 +1,4 @@
-//! Lines: figures over time, sizes or threads, with bands for intervals.
-//!
-//! **What.** A line has its name at its right end; names that would touch are moved apart.
+//! Figures over time, sizes or threads, with bands for intervals.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
@@ -12,10 +10,8 @@ use super::{mark, text};
 pub struct Lines {
     pub heading: Heading,
     pub x: Axis,
-    /// A linear one begins at 0.
     pub y: Axis,
     pub series: Vec<Line>,
-    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
     pub width_px: f64,
 }
@@ -23,7 +19,7 @@ pub struct Lines {
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
-    /// The points by ascending `x`.
+    /// By ascending `x`.
     pub points: Vec<Point>,
 }
 
@@ -41,7 +37,6 @@ impl Point {
 }
 
 const HEIGHT: f64 = 270.0;
-/// Lines with more have none.
 const MOST_MARKS: usize = 24;
 const NAME_STEP: f64 = 15.0;
 
@@ -144,7 +139,7 @@ impl Lines {
     }
 }
 
-/// From `low` to `high`, at least `step` apart, near the ascending `wanted` ones.
+/// At least `step` apart, near the ascending `wanted` ones.
 fn spread(wanted: &[f64], step: f64, low: f64, high: f64) -> Vec<f64> {
     let mut places = Vec::with_capacity(wanted.len());
     let mut least = low;

@@ -1,7 +1,4 @@
 //! One figure against another: a named mark for each allocator.
-//!
-//! **What.** Time to the right, memory upwards, lines at 1: the lower left is better in both. Names
-//! are beside their marks where there is room.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -15,7 +12,6 @@ pub struct Scatter {
     pub x: Axis,
     pub y: Axis,
     pub spots: Vec<Spot>,
-    /// The text of the lower left corner: `less of both`; omitted without room.
     pub corner: String,
     pub width_px: f64,
 }
@@ -81,7 +77,6 @@ impl Scatter {
             let tip = format!("{}: {}, {}", spot.name, spot.x.write(&self.x), spot.y.write(&self.y));
             frame.canvas.tip(&tip, |canvas| mark::draw(canvas, *at_x, *at_y, RADIUS, &spot.name));
         }
-        // Craton chooses first.
         let mut order: Vec<usize> = (0..spots.len()).collect();
         order.sort_by_key(|i| !colour::is_craton(&spots[*i].name));
         let edge = [left + 2.0, top, frame.width - MARGIN, bottom - 2.0];
@@ -101,8 +96,7 @@ impl Scatter {
     }
 }
 
-/// For a name of `width` pixels, and whether it needs a line to the spot. None if all is taken; the
-/// tooltip has the name.
+/// Of `width` pixels, and whether it needs a line to the spot.
 fn free_place((x, y): (f64, f64), width: f64, edge: Area, taken: &[Area]) -> Option<(Area, bool)> {
     const HIGH: f64 = 15.0;
     for ring in 0..12 {

@@ -24,7 +24,6 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|i| if i < 8 { known[i].to_owned() } else { format!("{}{i}", EVIL[i % 4]) }).collect()
 }
 
-/// Depends on `seed` alone.
 fn number(seed: usize, low: f64, high: f64) -> f64 {
     let share = (seed.wrapping_mul(2_654_435_761) >> 4) % 1000;
     low + (high - low) * share as f64 / 999.0
@@ -92,7 +91,6 @@ fn scatter(count: usize, width_px: f64) -> Scatter {
     Scatter { heading: heading(), x, y, spots, corner: "less of <both>".into(), width_px }
 }
 
-/// With a name for messages.
 fn gallery() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for width in [320.0, 480.0, 760.0] {
@@ -276,7 +274,6 @@ fn ticks_are_round_in_order_and_enclose_the_data() {
             assert!((2..=20).contains(&ruler.ticks.len()), "{of}");
             assert!(ruler.ticks.windows(2).all(|pair| pair[0].value < pair[1].value), "{of}");
             if axis.scale == Scale::Linear && high - low > 1e-3 * high {
-                // Else most of the picture is empty.
                 let step = ruler.ticks[1].value - ruler.ticks[0].value;
                 assert!(ruler.low > low - step * 1.01 && ruler.high < high + step * 1.01, "{of}");
             }
@@ -334,7 +331,6 @@ fn an_allocator_has_one_colour_and_craton_has_its_own() {
     assert_eq!(others.count(), 0, "no other name gets Craton's colour");
 }
 
-/// 1 to 21, by the web's accessibility guidelines.
 fn contrast(a: &str, b: &str) -> f64 {
     let luminance = |colour: &str| {
         let part = |at: usize| {

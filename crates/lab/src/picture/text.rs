@@ -1,9 +1,5 @@
-//! Estimates the width of a text without its font.
-//!
-//! **What.** Of a picture's fonts the reader's machine has one. The widths are those of DejaVu
-//! Sans, the widest.
+//! Estimates the width of a text by DejaVu Sans, the widest of a picture's fonts.
 
-/// Fonts by preference; none is wider than the tables.
 pub const FAMILY: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
@@ -16,7 +12,6 @@ const PLAIN: [u8; 95] = [
     82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// At most, except of a few narrow ones.
 const BOLD: f64 = 1.13;
 
 pub fn width(text: &str, size: f64, bold: bool) -> f64 {
@@ -33,7 +28,6 @@ fn hundredths(c: char) -> f64 {
     match c {
         ' '..='~' => f64::from(PLAIN[code - 32]),
         '–' | '·' => 50.0,
-        // Latin, Greek, Cyrillic: most as wide as an `a`, capitals as an `M`.
         _ if code < 0x500 => {
             if c.is_uppercase() {
                 86.0
@@ -45,7 +39,6 @@ fn hundredths(c: char) -> f64 {
     }
 }
 
-/// Lines of at most `most` pixels, broken at spaces; a longer word breaks anywhere.
 pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -1,20 +1,16 @@
-//! Units of numbers in a picture, and their formats.
-//!
-//! **Units.** Bytes in powers of 1024; the rest in powers of 1000.
+//! Units of numbers: bytes in powers of 1024, the rest in powers of 1000.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Ratio,
-    /// A part of something, in percent.
+    /// In percent.
     Part,
     Seconds,
     Bytes,
-    /// Page faults, threads, calls.
     Count,
 }
 
 impl Unit {
-    /// Largest first.
     fn steps(self) -> &'static [(f64, &'static str)] {
         const KIB: f64 = 1024.0;
         match self {
@@ -32,7 +28,6 @@ impl Unit {
         }
     }
 
-    /// The largest in which `value` is at least 1.
     pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps = self.steps();
         // 0.3 / 0.1 is not quite 3.
@@ -47,7 +42,7 @@ impl Unit {
         }
     }
 
-    /// Three digits: `12.3 MiB`, `0.88`, `1.50 s`.
+    /// `12.3 MiB`, `0.88`, `1.50 s`.
     pub fn write(self, value: f64) -> String {
         if !value.is_finite() {
             return "–".to_owned();
@@ -59,7 +54,7 @@ impl Unit {
         joined(&digits, name)
     }
 
-    /// A round value: `10 µs`, `64 KiB`, `0.5`.
+    /// `10 µs`, `64 KiB`, `0.5`.
     pub fn write_round(self, value: f64) -> String {
         let (factor, name) = self.step(value);
         joined(&shortest(value / factor), name)
@@ -81,7 +76,7 @@ pub fn three_digits(value: f64) -> String {
 }
 
 fn shortest(value: f64) -> String {
-    // Twelve digits drop a division's rest: 2.0000000000000004 is 2.
+    // Drops a division's rest: 2.0000000000000004 is 2.
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
     format!("{}", rounded + 0.0)
 }

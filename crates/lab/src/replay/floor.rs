@@ -1,20 +1,17 @@
-//! A floor that grants everything, and counts requests.
+//! A floor that grants everything, and counts what would be system calls.
 
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 use serde::{Deserialize, Serialize};
 
-/// Calls of the floor, each of which would be a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorCounts {
     pub reserve_calls: u64,
-    /// Calls before a first touch.
     pub back_calls: u64,
     pub unback_calls: u64,
     pub collapse_calls: u64,
     pub advise_calls: u64,
 }
 
-/// The mode `madvise`; never refuses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeanFloor {
     pub counts: FloorCounts,

@@ -29,7 +29,7 @@ fn played(events: &[Event], policy: &Policy) -> Result<Outcome, String> {
     replay(&Trace::read(&file(events)).expect("a good file"), policy)
 }
 
-/// A hundred hugepages of single pages; every second is freed at once, the rest after `s` seconds.
+/// Half is freed at once, the rest after `s` seconds.
 fn drop_after(s: u64) -> Vec<Event> {
     let pages = 100 * 256;
     let mut events: Vec<Event> = (0..pages).map(|i| event(u64::from(i), Kind::Alloc, i, 1)).collect();

@@ -1,5 +1,4 @@
-//! A crash after every store, flush and fence of every typed call leaves the values before or after
-//! it.
+//! A crash after any store, flush or fence of a typed call leaves the values before or after it.
 
 use crate::media::AnyHeap;
 use crate::raw::RawHeap;
@@ -29,7 +28,6 @@ fn create() -> (SimMedium, PersistentHeap) {
     (medium, heap)
 }
 
-/// All that the root reaches.
 type Contents = Vec<(u32, u64, Vec<u8>)>;
 
 fn contents(heap: &PersistentHeap) -> Result<Contents, Error> {
@@ -44,7 +42,6 @@ fn contents(heap: &PersistentHeap) -> Result<Contents, Error> {
     Ok(found)
 }
 
-/// Opens an image and returns its contents.
 fn open(image: &Image) -> Contents {
     let (heap, _) = Heap::open(SimMedium::from_image(image), options()).expect("every image opens");
     let heap = typed(heap);
@@ -52,7 +49,6 @@ fn open(image: &Image) -> Contents {
     contents(&heap).expect("every image has the root")
 }
 
-/// With every crash.
 fn crash(
     medium: &SimMedium,
     heap: &PersistentHeap,

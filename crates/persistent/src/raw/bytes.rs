@@ -1,7 +1,4 @@
-//! Contents of objects, as bytes.
-//!
-//! **What.** Atomics copy bytes out of words and into them: if another thread changes them
-//! meanwhile, the copy has some of its words.
+//! Contents of objects, copied by atomics: a concurrent change may mix old and new words.
 
 use super::RawHeap;
 use crate::error::Error;
@@ -10,7 +7,6 @@ use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium};
 
 impl RawHeap {
-    /// Fails unless the range lies inside the heap.
     #[inline]
     fn check_range(&self, at: u64, len: u64, least: u64) -> Result<(), Error> {
         let end = at.checked_add(len).filter(|end| at >= least && *end <= self.len());
@@ -21,7 +17,6 @@ impl RawHeap {
         }
     }
 
-    /// Copies bytes from an offset on.
     #[inline]
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Error> {
         self.check_range(at, into.len() as u64, 1)?;
@@ -37,7 +32,6 @@ impl RawHeap {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Copies bytes into an object. [`persist`](Self::persist) makes them durable.
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check_range(at, bytes.len() as u64, self.data)?;
@@ -53,7 +47,6 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Begins to write back the lines of a range.
     pub fn flush(&self, at: u64, len: u64) -> Result<(), Error> {
         self.check_range(at, len, 1)?;
         if let AnyHeap::Cached(_) | AnyHeap::Disk(_) = self.heap {
@@ -66,7 +59,6 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Waits for lines that are being written back.
     pub fn fence(&self) {
         each!(AnyHeap, &self.heap, heap => heap.medium().fence());
     }

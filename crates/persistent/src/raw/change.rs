@@ -1,26 +1,22 @@
-//! Several changes as one.
-
 use super::RawHeap;
 use crate::error::Error;
 use crate::media::each;
 use craton_base::Medium;
 use craton_pheap::{Reserved, Slot};
 
-/// A part of a commit.
 #[derive(Debug)]
 pub enum Change {
-    /// Publishes a durable object, and stores its offset in the slot. The slot's old offset is
-    /// lost.
+    /// Publishes a durable object. The slot's old offset is lost.
     Publish { slot: Slot, object: Reserved },
-    /// Frees the slot's object, and stores a value in the slot: the next of a list, or 0.
+    /// Frees the slot's object and stores a value: the next of a list, or 0.
     Free { slot: Slot, value: u64 },
     /// Stores a value.
     Set { slot: Slot, value: u64 },
 }
 
 impl RawHeap {
-    /// Makes all changes, or none if one is refused or a crash comes. Contents of objects must be
-    /// flushed before. After an error the objects of all `Publish` are free.
+    /// Makes all changes, or none after a refusal or a crash. Objects' contents must be flushed
+    /// before; after an error the objects of all `Publish` are free.
     pub fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => {

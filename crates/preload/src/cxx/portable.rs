@@ -1,5 +1,4 @@
-//! A failed throwing `operator new` without assembly: no exception passes through Rust, so without
-//! a handler, or if it throws, the program ends.
+//! No exception passes through Rust, so without a handler, or if it throws, the program ends.
 //!
 //! **Unsafe.** Calls the program's handler by its address.
 
@@ -8,7 +7,7 @@ use core::ffi::c_void;
 use craton_os::Line;
 
 /// # Safety
-/// None needed; the assembly twin's signature.
+/// None; the assembly twin's signature.
 pub(crate) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
     loop {
         let handler = super::new_handler();

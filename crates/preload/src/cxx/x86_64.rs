@@ -1,6 +1,4 @@
-//! A failed throwing `operator new`, in assembly.
-//!
-//! **What.** No exception may pass through a Rust frame, from the handler or the throw. The
+//! A failed throwing `operator new`, in assembly: no exception may pass through a Rust frame. The
 //! unwinder knows this frame, which is gone before the throw.
 //!
 //! **Unsafe.** Defines a function by assembly.
@@ -82,7 +80,7 @@ global_asm!(
     thrower = sym thrower,
 );
 
-// SAFETY: the signatures of the functions above.
+// SAFETY: the assembly's signatures.
 unsafe extern "C" {
     #[link_name = "__craton_new_failed"]
     pub(crate) fn new_failed(size: usize, align: usize) -> *mut c_void;

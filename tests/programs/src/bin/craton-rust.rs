@@ -1,5 +1,4 @@
-//! Craton as global allocator: checks its objects, prints counts; with an argument, keeps one
-//! object, loses another, and waits for the end of its input.
+//! Craton as global allocator; with an argument, keeps one object and loses another.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -9,7 +8,6 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: craton::Craton = craton::Craton;
 
-/// A cache line pair.
 #[repr(align(128))]
 struct Line([u8; 128]);
 

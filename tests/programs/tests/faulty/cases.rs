@@ -1,15 +1,9 @@
-//! The faulty programs' parts, with their reports.
-
-/// Between other objects, with redzones.
 pub const AMONG: &str = "debug=audit,redzone,poison,verify";
-/// On separate pages, closed before, behind and after.
 pub const APART: &str = "debug=all";
 
 pub const BOTH: &[&str] = &[AMONG, APART];
 pub const ONLY_APART: &[&str] = &[APART];
-/// Two million entries.
 pub const LONG_LOG: &[&str] = &["audit_log=2100000,debug=all", "audit_log=2100000,debug=audit,redzone,poison,verify"];
-/// Memory is reused at once.
 pub const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
 #[derive(Clone, Copy)]
@@ -17,15 +11,13 @@ pub struct Case {
     pub part: &'static str,
     pub options: &'static [&'static str],
     pub kind: &'static str,
-    /// 0: no buffer.
+    /// 0 for no buffer.
     pub size: u64,
     /// `None`: no meaning.
     pub offset: Option<i64>,
-    /// On the stack, in this order.
+    /// In this order, as the next two.
     pub allocated: &'static [&'static str],
-    /// Likewise.
     pub freed: &'static [&'static str],
-    /// Likewise.
     pub found: &'static [&'static str],
 }
 
@@ -47,12 +39,10 @@ pub const PAIR: &str = "mismatch";
 pub const CACHE: &str = "wrong-cache";
 pub const FRESH: &str = "uninitialised";
 
-/// Found while the buffer is live.
 const fn live(part: &'static str, kind: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { part, options: BOTH, kind, size, offset: None, allocated, freed: NONE, found: MAIN }
 }
 
-/// Past the end, found at the free or the write.
 const fn past(part: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { offset: Some(size as i64), ..live(part, OVERFLOW, size, allocated) }
 }
@@ -65,12 +55,10 @@ const fn dead(part: &'static str, kind: &'static str, size: u64) -> Case {
     Case { freed: GIVEN, ..live(part, kind, size, MADE) }
 }
 
-/// Written at offset 5.
 const fn written(part: &'static str, size: u64) -> Case {
     Case { offset: Some(5), found: NONE, ..dead(part, AFTER, size) }
 }
 
-/// Whose start the program shows.
 const fn inside(part: &'static str, size: u64, offset: i64) -> Case {
     Case { offset: Some(offset), ..live(part, BAD, size, MADE) }
 }
@@ -144,7 +132,7 @@ pub const FREED: &[Case] = &[
     written("write_freed_by_a_thread", 40),
     Case { freed: GIVEN_ELSEWHERE, ..written("write_what_a_thread_freed", 40) },
     Case { freed: &["write_moved", "main"], ..written("write_moved", 40) },
-    // Used as an address, the buffer is only suspected; on separate pages the read is detected.
+    // As an address the buffer is only suspected; on separate pages the read is detected.
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
@@ -226,7 +214,6 @@ pub const CXX: &[Case] = &[
     Case { found: &["give_up_sized"], ..live("sized_delete_by_a_thread", MISMATCH, 40, MAIN) },
 ];
 
-/// By another family's function.
 const fn pair(part: &'static str, size: u64, found: &'static [&'static str]) -> Case {
     Case { options: PAIRS, found, ..live(part, PAIR, size, MAIN) }
 }
@@ -251,7 +238,6 @@ pub const FAMILIES: &[Case] = &[
 
 pub const TAKEN: &[&str] = &["take_object", "main"];
 pub const RETURNED: &[&str] = &["give_back", "main"];
-/// Of the caches.
 pub const NODE: u64 = 40;
 
 pub const CACHES: &[Case] = &[
@@ -273,7 +259,6 @@ pub const CACHES: &[Case] = &[
     Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
-/// By part: bytes of each, and functions on its allocation stack.
 pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
     ("lost_last", 100, &["make_buffer", "lose", "main"]),
@@ -289,7 +274,6 @@ pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost_by_realloc", 100, &["make_buffer", "lose_by_realloc", "main"]),
 ];
 
-/// No leaks.
 pub const KEPT: &[&str] = &[
     "kept_in_global",
     "kept_by_the_middle",
@@ -300,12 +284,10 @@ pub const KEPT: &[&str] = &[
     "kept_here",
 ];
 
-/// Found where it happens.
 const fn read(part: &'static str, kind: &'static str, size: u64, offset: i64) -> Case {
     Case { options: ONLY_APART, offset: Some(offset), ..live(part, kind, size, MADE) }
 }
 
-/// By the functions that free and read it.
 const fn read_freed(part: &'static str, size: u64, offset: i64) -> Case {
     Case { freed: GIVEN, ..read(part, AFTER, size, offset) }
 }

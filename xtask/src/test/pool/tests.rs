@@ -17,7 +17,6 @@ fn prints(name: &str, text: &str) -> Job {
     }
 }
 
-/// Returns ended ones, in order, and broken builds.
 fn run(last: &[(&str, f64)], events: Vec<Event>) -> (Vec<Finished>, Vec<String>) {
     let (send, receive) = channel();
     for event in events {

@@ -1,6 +1,5 @@
 use super::*;
 
-/// A workspace of one package with one dependency.
 fn with_arrow(from: &str, to: &str, kind: &str) -> Vec<Complaint> {
     check(&format!(r#"{{"packages":[{{"name":"{from}","dependencies":[{{"name":"{to}","kind":{kind}}}]}}]}}"#))
         .expect("the sample is JSON")

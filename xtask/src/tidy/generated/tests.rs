@@ -1,6 +1,5 @@
 use super::*;
 
-/// With all marks.
 fn empty_pages() -> Vec<File> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {

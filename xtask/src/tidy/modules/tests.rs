@@ -14,7 +14,6 @@ fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
     all.map(|(i, j)| format!("{}>{}", name(i), name(j))).collect()
 }
 
-/// Each names the next.
 fn ring(n: usize) -> Vec<File> {
     let text = |i: usize| format!("use crate::m{0}::A{0};\n", (i + 1) % n);
     let mods: String = (0..n).map(|i| format!("mod m{i};\n")).collect();

@@ -6,7 +6,6 @@ use crate::family::Family;
 use std::ffi::c_void;
 use std::sync::mpsc;
 
-/// Near limits: a class, a page, a run of pages, a mapping.
 const SIZES: [usize; 16] =
     [0, 1, 7, 8, 16, 17, 100, 1024, 1025, 4096, 8192, 32 << 10, 65_537, 256 << 10, 1 << 20, 3 << 20];
 const PAGE_BYTES: usize = 4096;
@@ -28,7 +27,6 @@ fn natural_align(size: usize) -> usize {
     if size < 16 { 8 } else { 16 }
 }
 
-/// Checks existence, alignment and usable size; fills it with `mark`.
 fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: usize, mark: u8) -> Result<(), String> {
     if object.is_null() {
         return Err(format!("{call} gave null"));
@@ -41,13 +39,13 @@ fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: us
     if usable < size {
         return Err(format!("{call} gave an object whose malloc_usable_size is {usable}"));
     }
-    // SAFETY: the object has `size` bytes.
+    // SAFETY: it has `size` bytes.
     unsafe { object.cast::<u8>().write_bytes(mark, size) };
     holds(call, object, size, mark)
 }
 
 fn holds(call: &str, object: *mut c_void, size: usize, mark: u8) -> Result<(), String> {
-    // SAFETY: the object has `size` bytes, written or zeroed.
+    // SAFETY: it has `size` bytes, written or zeroed.
     let bytes = unsafe { std::slice::from_raw_parts(object.cast::<u8>(), size) };
     match bytes.iter().position(|byte| *byte != mark) {
         Some(at) => Err(format!("{call}: byte {at} is {}, not {mark}", bytes[at])),
@@ -133,7 +131,7 @@ fn alignments(family: &Family) -> Result<(), String> {
             }
             // C11's aligned_alloc wants a multiple.
             let whole = size.next_multiple_of(align);
-            // SAFETY: a power of two; a multiple of it for aligned_alloc.
+            // SAFETY: a power of two, and a multiple of it.
             let (by_align, by_c11) = unsafe { ((family.memalign)(align, size), (family.aligned_alloc)(align, whole)) };
             fill(family, &format!("posix_memalign({align}, {size})"), by_pointer, align, size, 1)?;
             fill(family, &format!("memalign({align}, {size})"), by_align, align, size, 2)?;
@@ -164,7 +162,6 @@ fn pages(family: &Family) -> Result<(), String> {
     Ok(())
 }
 
-/// On its way to the thread that frees it.
 struct Sent {
     object: *mut c_void,
     size: usize,
@@ -174,7 +171,7 @@ struct Sent {
 // SAFETY: only its owner touches the object.
 unsafe impl Send for Sent {}
 
-/// A ring: each allocates for the next, and frees the previous one's.
+/// A ring: each thread allocates for the next.
 fn frees_across_threads(family: &Family) -> Result<(), String> {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel::<Sent>()).unzip();
     std::thread::scope(|scope| {

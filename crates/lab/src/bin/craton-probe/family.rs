@@ -1,5 +1,3 @@
-//! The malloc family: names, the modules that define them, and the functions.
-//!
 //! **Unsafe.** Resolves functions by name, with C's types.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -7,7 +5,6 @@ use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// An allocator that serves one has to serve all.
 pub const NAMES: [&str; 10] = [
     "malloc",
     "free",
@@ -21,9 +18,7 @@ pub const NAMES: [&str; 10] = [
     "malloc_usable_size",
 ];
 
-/// The type of `malloc`, `valloc`, `pvalloc`.
 pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
-/// The type of `calloc`, `memalign`, `aligned_alloc`.
 pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 
 /// Called through addresses, so that the compiler removes no pair of calls.
@@ -67,10 +62,9 @@ impl Family {
     }
 }
 
-/// As the program's calls resolve it.
 fn address(name: &str) -> Result<*mut c_void, String> {
     let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
-    // SAFETY: a C string; the search order of calls.
+    // SAFETY: a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) };
     if found.is_null() { Err(format!("no loaded library has `{name}`")) } else { Ok(found) }
 }

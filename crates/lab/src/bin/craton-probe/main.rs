@@ -1,7 +1,5 @@
-//! `craton-probe`: which library serves malloc, and whether it serves the whole family.
-//!
-//! A name from another module is fatal: glibc's `pvalloc` would return memory that another `free`
-//! does not know.
+//! Which library serves malloc, and whether it serves the whole family: glibc's `pvalloc` would
+//! return memory that another `free` does not know.
 //!
 //! **Failure.** Exit status 1; 2 for wrong usage. The allocator may end the program.
 
@@ -25,7 +23,6 @@ Example: LD_PRELOAD=target/release/peers/mimalloc3.so craton-probe
 
 fn probe(expected: Option<&Path>) -> Result<PathBuf, String> {
     let server = family::server(family::object_of_name)?;
-    // Canonical: the linker may have a path through links.
     if let Some(expected) = expected
         && expected.canonicalize().ok() != server.canonicalize().ok()
     {

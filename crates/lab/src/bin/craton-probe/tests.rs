@@ -6,7 +6,6 @@ fn bound() -> Family {
     Family::bound().unwrap()
 }
 
-/// With one function replaced.
 fn fault(change: impl FnOnce(&mut Family)) -> String {
     let mut family = bound();
     change(&mut family);
