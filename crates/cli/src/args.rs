@@ -307,9 +307,11 @@ pub struct Tune {
   craton core --pid 1234 log --last 100
   craton core --pid 1234 save server.core
   craton core core.1234 verify --json - | jq .rows[0].broken
+  craton core core.1234 refs 0x7f12a4c01230
+  craton core core.1234 shell
 
 stats, whatis, verify and log read a process that sleeps without stopping it.
-leaks and save stop it meanwhile, and so do the others while a thread runs. Only
+leaks, refs and save stop it meanwhile, and so do all others while a thread runs. Only
 its user or root may read it. `save`, gcore and the kernel (`ulimit -c
 unlimited`) write core files. The process has to run on a release of Craton that
 this program knows.
@@ -355,6 +357,35 @@ pub enum CoreTask {
         #[arg(value_name = "ADDR", required = true, value_parser = address, allow_negative_numbers = true)]
         addresses: Vec<u64>,
     },
+    /// Show who points to the object at an address, and why it is alive
+    Refs {
+        /// The address, in hexadecimal
+        #[arg(value_name = "ADDR", value_parser = address, allow_negative_numbers = true)]
+        address: u64,
+    },
+    /// Show the words of the object at an address, and what they point to
+    Dump {
+        /// The address, in hexadecimal
+        #[arg(value_name = "ADDR", value_parser = address, allow_negative_numbers = true)]
+        address: u64,
+        /// How much to show, in bytes
+        #[arg(long, value_name = "N", default_value_t = 256, value_parser = count, allow_negative_numbers = true)]
+        bytes: u64,
+    },
+    /// Show who uses the memory: allocation sites (with debug=audit), types, caches, size classes
+    Users {
+        /// Show all of them, not only the twenty largest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Count live objects by size and by what their first word points to
+    Histogram {
+        /// Show all rows, not only the twenty largest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Read these commands from a prompt, or from standard input
+    Shell,
     /// Check the heap's invariants; show where the first broken one is
     Verify,
     /// Show the last allocations and frees and their callers (needs debug=audit)

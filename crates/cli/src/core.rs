@@ -2,12 +2,16 @@
 //!
 //! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
+mod explore;
+mod shell;
+
 use crate::args::{self, CoreTask};
 use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, leaks, log, save, stats, verify, whatis,
+    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, dump, histogram, leaks, log, refs, save, stats,
+    users, verify, whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;
@@ -33,6 +37,9 @@ const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let (target, exe) = (target(args)?, args.exe.as_deref());
+    if let CoreTask::Shell = args.task {
+        return shell::run(args);
+    }
     let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {
         let memory = open(target, exe, true, &args.task)?;
@@ -42,8 +49,8 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
-    // For leaks we need registers, which the kernel shows of stopped threads only.
-    let mut stops = matches!(args.task, CoreTask::Leaks { .. });
+    // Leaks and references need registers, which the kernel shows of stopped threads only.
+    let mut stops = matches!(args.task, CoreTask::Leaks { .. } | CoreTask::Refs { .. });
     loop {
         attempt += 1;
         let memory = open(target, exe, stops, &args.task)?;
@@ -101,7 +108,24 @@ fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Res
             }
             show(memory, &log_text(&name, &found), "core log", vec![found], json)?.then_some(false)
         }
-        CoreTask::Save { .. } => Some(false),
+        CoreTask::Refs { address } => {
+            let found = refs(heap, *address)?;
+            show(memory, &explore::refs_text(&name, &found), "core refs", vec![found], json)?.then_some(false)
+        }
+        CoreTask::Dump { address, bytes } => {
+            let found = dump(heap, *address, *bytes)?;
+            show(memory, &explore::dump_text(&found), "core dump", vec![found], json)?.then_some(false)
+        }
+        CoreTask::Users { all } => {
+            let found = users(heap)?;
+            show(memory, &explore::users_text(&name, &found, *all), "core users", vec![found], json)?.then_some(false)
+        }
+        CoreTask::Histogram { all } => {
+            let found = histogram(heap);
+            show(memory, &explore::histogram_text(&name, &found, *all), "core histogram", vec![found], json)?
+                .then_some(false)
+        }
+        CoreTask::Save { .. } | CoreTask::Shell => Some(false),
     };
     Ok(failed.map(|failed| if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
 }
@@ -133,9 +157,9 @@ fn announce(pid: u32, task: &CoreTask) {
     // By a heap of a gigabyte, on a machine of 2 slow processors.
     let ns_for_byte = match task {
         CoreTask::Stats => 0.1,
-        CoreTask::Leaks { .. } => 4.4,
+        CoreTask::Leaks { .. } | CoreTask::Refs { .. } => 4.4,
         CoreTask::Save { .. } => 2.0,
-        CoreTask::Whatis { .. } | CoreTask::Verify | CoreTask::Log { .. } => 1.1,
+        _ => 1.1,
     };
     let Ok(page) = Watch::open(pid).and_then(|watch| watch.page()) else { return };
     let seconds = page.heap_bytes() as f64 * ns_for_byte / 1e9;

@@ -460,3 +460,98 @@ fn of_a_hardened_process_stats_leaks_and_verify_are_right_and_what_waits_is_free
     // Some of the 200 churned ones wait.
     assert!(live(48) < 50, "{stats}");
 }
+
+const HOLDS: &str = "struct node { const void *table; struct node *next; char text[48]; };\n\
+    const void *const _ZTV3Foo[4] = { 0, &global, &global, &global };\n\
+    static struct node *node(const char *text, struct node *next) {\n\
+        struct node *n = memset(malloc(sizeof *n), 0, sizeof *n);\n\
+        n->table = &_ZTV3Foo[2]; n->next = next; strcpy(n->text, text); printf(\"%s %p\\n\", text, n); return n; }\n\
+    __attribute__((noinline)) static void make(void) {\n\
+        global = node(\"first\", node(\"second\", node(\"third\", 0))); node(\"lost\", 0); }\n\
+    int main(void) { make(); wipe(); wait_here(); return 0; }\n";
+
+#[test]
+fn holders_of_an_object_and_the_way_to_it_are_shown() {
+    let place = Place::new("core-refs");
+    let program = Program::start(&place, "holds", HOLDS);
+    let (found, status) = program.row(&["refs", program.address("third")]);
+    assert_eq!(status, 0);
+    let holders = found["holders"].as_array().unwrap();
+    assert_eq!((holders.len(), &holders[0]["object"]), (1, &program.address("second").into()), "{found}");
+    assert_eq!((&holders[0]["offset"], &holders[0]["into"]), (&8.into(), &0.into()), "{found}");
+    let path = found["path"].as_array().unwrap();
+    let objects: Vec<&str> = path[1..].iter().map(|holder| holder["object"].as_str().unwrap()).collect();
+    assert_eq!(objects, [program.address("first"), program.address("second")], "{found}");
+    assert_eq!((&path[0]["kind"], &path[0]["name"]), (&"variable".into(), &"global".into()), "{found}");
+
+    let (lost, _) = program.row(&["refs", program.address("lost")]);
+    assert_eq!((lost["holders"].as_array().map(Vec::len), lost["path"].as_array().map(Vec::len)), (Some(0), Some(0)));
+    let nowhere = said(&mut craton(["core", "--pid", &program.pid(), "refs", "0x10"]));
+    assert_eq!(nowhere.status, 1);
+    assert!(nowhere.err.contains("no live object is at 0x10; `whatis 0x10`"), "{}", nowhere.err);
+    assert!(program.end());
+}
+
+#[test]
+fn the_words_of_an_object_are_shown_with_what_they_point_to() {
+    let place = Place::new("core-dump");
+    let program = Program::start(&place, "holds", HOLDS);
+    let (found, _) = program.row(&["dump", program.address("second")]);
+    let words = found["words"].as_array().unwrap();
+    assert_eq!((&found["bytes"], words.len()), (&64.into(), 8), "{found}");
+    assert!(words[0]["points_to"].as_str().unwrap().contains("Foo"), "{found}");
+    assert_eq!(words[1]["value"], program.address("third"));
+    assert_eq!((&words[1]["points_to"], &words[2]["text"]), (&"object of 64 bytes".into(), &"second..".into()));
+    let said = said(&mut craton(["core", "--pid", &program.pid(), "dump", program.address("second"), "--bytes", "16"]));
+    assert!(said.out.contains("and 48 bytes more") && said.out.lines().count() == 4, "{}", said.out);
+    assert!(program.end());
+}
+
+#[test]
+fn live_objects_are_counted_by_their_users_and_first_words() {
+    let place = Place::new("core-users");
+    let program = Program::start(&place, "holds", HOLDS);
+    let (found, _) = program.row(&["users"]);
+    let users = found["users"].as_array().unwrap();
+    let foo = users.iter().find(|user| user["kind"] == "type").unwrap();
+    assert_eq!((&foo["name"][0], &foo["objects"], &foo["bytes"]), (&"Foo".into(), &4.into(), &256.into()), "{found}");
+    let sum: u64 = users.iter().map(|user| user["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), found["bytes"].as_u64());
+    let (found, _) = program.row(&["histogram"]);
+    let rows = found["rows"].as_array().unwrap();
+    let foo = rows.iter().find(|row| row["first_word"].as_str().unwrap().contains("Foo")).unwrap();
+    assert_eq!((&foo["object_bytes"], &foo["objects"]), (&64.into(), &4.into()), "{found}");
+    assert!(program.end());
+}
+
+#[test]
+fn with_recorded_stacks_a_user_is_an_allocation_site() {
+    let place = Place::new("core-sites");
+    let program = Program::start_with(&place, "holds", HOLDS, &["debug=audit"]);
+    let (found, _) = program.row(&["users"]);
+    let site = found["users"].as_array().unwrap().iter().find(|user| user["kind"] == "site").unwrap();
+    assert!(site["name"].as_array().unwrap().iter().any(|frame| frame.as_str().unwrap().contains("node+")), "{found}");
+    assert!(program.end());
+}
+
+#[test]
+fn a_prompt_takes_the_same_commands() {
+    let place = Place::new("core-shell");
+    let program = Program::start(&place, "holds", HOLDS);
+    let ask = |lines: &str| {
+        let file = place.path("lines");
+        std::fs::write(&file, lines).unwrap();
+        let input = std::fs::File::open(&file).unwrap();
+        said(craton(["core", "--pid", &program.pid(), "shell"]).stdin(input))
+    };
+    let right = ask(&format!("# why?\nrefs {}\n\nhistogram\n", program.address("third")));
+    assert_eq!((right.status, right.err.as_str()), (0, ""));
+    assert!(right.out.contains("it is alive because of") && right.out.contains("first word points to"), "{}", right.out);
+    let wrong = ask("reffs 0x10\nrefs 0x10\n--pid 1 stats\nstats\n");
+    assert_eq!(wrong.status, 1);
+    for text in ["reffs", "no live object is at 0x10", "the prompt stays with its process"] {
+        assert!(wrong.err.contains(text), "{text}: {}", wrong.err);
+    }
+    assert!(wrong.out.contains("live objects"), "{}", wrong.out);
+    assert!(program.end());
+}

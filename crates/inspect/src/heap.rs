@@ -40,6 +40,19 @@ pub enum Kind {
     Cached(u32),
 }
 
+impl Kind {
+    /// As documents have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small(_) => "class",
+            Self::Large => "large",
+            Self::Huge => "huge",
+            Self::Buffer => "buffer",
+            Self::Cached(_) => "cache",
+        }
+    }
+}
+
 /// A live one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {

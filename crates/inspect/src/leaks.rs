@@ -69,8 +69,8 @@ pub struct Leaks {
     pub warnings: Vec<String>,
 }
 
-struct Objects {
-    all: Vec<Object>,
+pub(crate) struct Objects {
+    pub all: Vec<Object>,
     /// For each page of the heap, the first object that begins on or behind it.
     first: Vec<u32>,
     base: u64,
@@ -82,7 +82,7 @@ struct Objects {
 }
 
 impl Objects {
-    fn new(heap: &Heap<'_>) -> Result<Self, String> {
+    pub fn new(heap: &Heap<'_>) -> Result<Self, String> {
         let mut all = Vec::new();
         heap.for_each_out(|object| all.push(object));
         if u32::try_from(all.len()).is_err() {
@@ -103,7 +103,8 @@ impl Objects {
         Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, apart_at, apart })
     }
 
-    fn around(&self, at: u64) -> Option<usize> {
+    /// The object that holds an address.
+    pub fn around(&self, at: u64) -> Option<usize> {
         // An object of no bytes is where it begins.
         let within = |i: usize| at - self.all[i].start < self.all[i].size.max(1);
         let page = at.wrapping_sub(self.base) / self.page;
@@ -142,7 +143,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     }
     for (from, to) in roots(heap)? {
         found.root_bytes += to - from;
-        for_each_word(heap, from, to, |word| keep(word, &mut open));
+        for_each_word(heap, from, to, |_, word| keep(word, &mut open));
     }
     for cache in &heap.caches.all {
         keep(cache.argument, &mut open);
@@ -153,12 +154,12 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
             _ => (),
         });
         for at in kept {
-            for_each_word(heap, at, at + cache.size, |word| keep(word, &mut open));
+            for_each_word(heap, at, at + cache.size, |_, word| keep(word, &mut open));
         }
     }
     while let Some(i) = open.pop() {
         let object = objects.all[i as usize];
-        for_each_word(heap, object.start, object.start + object.size, |word| keep(word, &mut open));
+        for_each_word(heap, object.start, object.start + object.size, |_, word| keep(word, &mut open));
     }
     found.groups = groups(heap, &objects, &kept);
     found.sites = sites(heap, &found.groups);
@@ -176,15 +177,15 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     Ok(found)
 }
 
-/// Calls `each` with each word of a range; unreadable words are zero.
-fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64)) {
+/// Calls `each` with place and value of each word of a range; unreadable words are zero.
+pub(crate) fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
     let mut buffer = [0; PIECE];
     let mut at = from.next_multiple_of(8);
     while at < to {
         let len = (to - at).min(PIECE as u64) as usize;
         buffer[..len].fill(0);
         heap.reader.read(at, &mut buffer[..len]);
-        words(&buffer[..len]).for_each(&mut each);
+        (at..).step_by(8).zip(words(&buffer[..len])).for_each(|(at, word)| each(at, word));
         at += len as u64;
     }
 }
@@ -203,13 +204,7 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
         }
         let number = tops.len() as u32;
         let object = objects.all[top];
-        let kind = match object.kind {
-            Kind::Small(_) => "class",
-            Kind::Large => "large",
-            Kind::Huge => "huge",
-            Kind::Buffer => "buffer",
-            Kind::Cached(_) => "cache",
-        };
+        let kind = object.kind.name();
         let cache = cache_of(heap, object);
         let mut group = Group { address: object.start, object_bytes: object.size, kind, cache, objects: 0, bytes: 0 };
         group_of[top] = number;
@@ -218,7 +213,7 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
             let object = objects.all[i];
             group.objects += 1;
             group.bytes += object.size;
-            for_each_word(heap, object.start, object.start + object.size, |word| {
+            for_each_word(heap, object.start, object.start + object.size, |_, word| {
                 let Some(to) = objects.around(word).filter(|to| !kept[*to]) else { return };
                 if group_of[to] == NONE {
                     group_of[to] = number;
@@ -239,7 +234,7 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     groups
 }
 
-fn cache_of(heap: &Heap<'_>, object: Object) -> String {
+pub(crate) fn cache_of(heap: &Heap<'_>, object: Object) -> String {
     let id = match object.kind {
         Kind::Cached(id) => Some(id),
         Kind::Buffer => heap.kit.at(object.start).and_then(|buffer| buffer.target.checked_sub(1)),
@@ -266,7 +261,8 @@ fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
     sites
 }
 
-fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
+/// Ranges of memory.
+pub(crate) fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let own = own_memory(heap)?;
     let threads = heap.reader.memory.threads();
     let mut all = Vec::new();

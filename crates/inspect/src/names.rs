@@ -1,10 +1,11 @@
-//! Functions by address, from the symbols of the files on disk.
+//! Functions and variables by address, from the symbols of the files on disk.
 //!
-//! **What.** The byte before a return address is looked up. Without a symbol: file and offset, as
+//! **What.** For a function the byte before a return address is looked up. Without a symbol: file and offset, as
 //! `addr2line` takes them; outside of files, the address.
 //!
 //! **Failure.** A file that is gone or was replaced has no names, or wrong ones.
 
+use crate::demangle::demangled;
 use crate::memory::Memory;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -24,27 +25,31 @@ struct Image {
     /// Offset in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
+    /// Variables, tables of virtual functions, constants.
+    data: Vec<Function>,
 }
 
 impl Image {
     fn parse(file: &[u8]) -> Option<Self> {
         let file = ElfFile64::<LittleEndian, _>::parse(file).ok()?;
-        let is_function = |s: &object::read::elf::ElfSymbol64<'_, '_, LittleEndian>| {
-            s.kind() == SymbolKind::Text && s.address() != 0 && !s.is_undefined()
+        let of_kind = |kind| {
+            let symbols = file.symbols().chain(file.dynamic_symbols());
+            let wanted = symbols.filter(|s| s.kind() == kind && s.address() != 0 && !s.is_undefined());
+            let mut all: Vec<_> = wanted
+                .map(|symbol| {
+                    let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
+                    Function { at: symbol.address(), bytes: symbol.size(), name }
+                })
+                .collect();
+            // Of several names of one place the longest one's comes last; among equals the
+            // alphabetically first.
+            all.sort_by(|a, b| (a.at, a.bytes, &b.name).cmp(&(b.at, b.bytes, &a.name)));
+            all
         };
-        let symbols = file.symbols().chain(file.dynamic_symbols()).filter(is_function);
-        let mut functions: Vec<_> = symbols
-            .map(|symbol| {
-                let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
-                Function { at: symbol.address(), bytes: symbol.size(), name }
-            })
-            .collect();
-        // Of several names of one place the longest function's comes last; among equals the
-        // alphabetically first.
-        functions.sort_by(|a, b| (a.at, a.bytes, &b.name).cmp(&(b.at, b.bytes, &a.name)));
+        let (functions, data) = (of_kind(SymbolKind::Text), of_kind(SymbolKind::Data));
         let place = |(from, bytes): (u64, u64), at| (from, bytes, at);
         let loaded = file.segments().map(|segment| place(segment.file_range(), segment.address())).collect();
-        Some(Self { loaded, functions })
+        Some(Self { loaded, functions, data })
     }
 
     fn address(&self, in_file: u64) -> Option<u64> {
@@ -53,10 +58,21 @@ impl Image {
     }
 
     fn function(&self, at: u64) -> Option<&Function> {
-        let i = self.functions.partition_point(|function| function.at <= at).checked_sub(1)?;
-        let function = &self.functions[i];
-        (function.bytes == 0 || at - function.at < function.bytes).then_some(function)
+        around(&self.functions, at)
     }
+
+    /// The address of a place that is `into` bytes into a mapping of the file from `offset` on; also
+    /// behind the file's end, where variables without a value lie.
+    fn behind(&self, offset: u64, into: u64) -> Option<u64> {
+        let holds = |(from, bytes, _): &&(u64, u64, u64)| from & !0xfff <= offset && offset < from + bytes;
+        let (from, _, at) = self.loaded.iter().find(holds)?;
+        Some(at.wrapping_add(offset + into).wrapping_sub(*from))
+    }
+}
+
+fn around(all: &[Function], at: u64) -> Option<&Function> {
+    let i = all.partition_point(|symbol| symbol.at <= at).checked_sub(1)?;
+    (all[i].bytes == 0 || at - all[i].at < all[i].bytes).then(|| &all[i])
 }
 
 pub struct Names<'m> {
@@ -67,6 +83,21 @@ pub struct Names<'m> {
 impl<'m> Names<'m> {
     pub fn new(memory: &'m dyn Memory) -> Self {
         Self { memory, images: RefCell::new(HashMap::new()) }
+    }
+
+    /// The variable or function at an address, and the distance from its start.
+    pub fn symbol(&self, at: u64) -> Option<(String, u64)> {
+        let maps = self.memory.maps();
+        let i = maps.partition_point(|map| map.start <= at).checked_sub(1).filter(|i| maps[*i].contains(at))?;
+        // Variables without a value lie in anonymous memory behind the file's.
+        let follows = |i: &usize| *i > 0 && maps[*i].path.is_empty() && maps[*i - 1].end == maps[*i].start;
+        let map = maps.get(if follows(&i) { i - 1 } else { i }).filter(|map| map.is_file())?;
+        let mut images = self.images.borrow_mut();
+        let image = images.entry(map.path.clone()).or_insert_with(|| Image::parse(&std::fs::read(&map.path).ok()?));
+        let image = image.as_ref()?;
+        let address = image.behind(map.offset, at - map.start)?;
+        let symbol = around(&image.data, address).or_else(|| image.function(address))?;
+        Some((demangled(&symbol.name), address - symbol.at))
     }
 
     /// `0x55d1c0a4b139 main+0x1d (/home/me/program+0x1139)`.

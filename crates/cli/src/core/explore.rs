@@ -1,0 +1,85 @@
+//! Objects, their holders and their users as text.
+
+use super::{SHOWN, byte_count, table};
+use crate::terminal::plain;
+use craton_inspect::{Dump, Histogram, Holder, Refs, Users};
+use craton_lab::format::{bytes, count};
+
+pub fn refs_text(name: &str, found: &Refs) -> String {
+    let held = found.holders.len() as u64 + found.more;
+    let words = if held == 1 { "word points".to_owned() } else { format!("{} words point", count(held)) };
+    let words = if held == 1 { format!("1 {words}") } else { words };
+    let mut text = format!("{name}: {words} to the object of {} at {:#x}\n", byte_count(found.bytes), found.address);
+    for holder in found.holders.iter().take(SHOWN) {
+        text += &format!("  {}\n", plain(&holder.to_string()));
+    }
+    if let more @ 1.. = held.saturating_sub(SHOWN as u64) {
+        text += &format!("  and {} more; --json shows up to 1,000\n", count(more));
+    }
+    match found.path.split_first() {
+        None => text + "no register, stack or variable leads to it: it is lost\n",
+        Some((root, chain)) => text + &path_text(root, chain, found),
+    }
+}
+
+fn path_text(root: &Holder, chain: &[Holder], found: &Refs) -> String {
+    let mut text = format!("it is alive because of\n  {}\n", plain(&root.to_string()));
+    for holder in chain {
+        text += &format!("  → {}\n", plain(&holder.to_string()));
+    }
+    text + &format!("  → the object at {:#x}\n", found.address)
+}
+
+pub fn dump_text(found: &Dump) -> String {
+    let mut text = match found.bytes {
+        0 => format!("{:#x}: in no live object\n", found.address),
+        size => format!("{:#x}: object of {}\n", found.address, byte_count(size)),
+    };
+    for word in &found.words {
+        let line = format!("{:#x}  {:016x}  {:8}  {}", word.at, word.value, word.text, plain(&word.points_to));
+        text += &format!("{}\n", line.trim_end());
+    }
+    if found.more_bytes > 0 {
+        text += &format!("and {} more; --bytes shows them\n", byte_count(found.more_bytes));
+    }
+    text
+}
+
+pub fn users_text(name: &str, found: &Users, all: bool) -> String {
+    let most = if all { usize::MAX } else { SHOWN };
+    let mut text = format!("{name}: {} live objects, {}\n", count(found.objects), bytes(found.bytes));
+    for user in found.users.iter().take(most) {
+        let share = 100.0 * user.bytes as f64 / found.bytes.max(1) as f64;
+        let first = user.name.first().map_or("", String::as_str);
+        let kind = if user.kind == "class" { String::new() } else { format!("{} ", user.kind) };
+        text += &format!(
+            "\n{}, {share:.1} %, {} objects such as {:#x}: {kind}{}\n",
+            bytes(user.bytes),
+            count(user.objects),
+            user.example,
+            plain(first)
+        );
+        for (i, frame) in user.name.iter().enumerate().skip(1) {
+            text += &format!("    #{i} {}\n", plain(frame));
+        }
+    }
+    text + &more(found.users.len(), most)
+}
+
+pub fn histogram_text(name: &str, found: &Histogram, all: bool) -> String {
+    let most = if all { usize::MAX } else { SHOWN };
+    let rows = found.rows.iter().take(most).map(|row| {
+        let first = if row.first_word.is_empty() { "-".to_owned() } else { plain(&row.first_word) };
+        vec![count(row.object_bytes), count(row.objects), bytes(row.bytes), format!("{:#x}", row.example), first]
+    });
+    let head = ["size", "objects", "bytes", "such as", "first word points to"];
+    let text = format!("{name}: {} live objects, {}\n\n", count(found.objects), bytes(found.bytes));
+    text + &table(&head, rows, &[4]) + &more(found.rows.len(), most)
+}
+
+fn more(all: usize, most: usize) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        more => format!("and {} more; --all shows them\n", count(more as u64)),
+    }
+}

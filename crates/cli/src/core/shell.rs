@@ -1,0 +1,92 @@
+//! The prompt of `craton core … shell`.
+//!
+//! **What.** Each line is a command of `craton core` with its options; the target stays. On a
+//! terminal lines can be edited, and those of earlier days are kept in
+//! `$XDG_STATE_HOME/craton/history`. A wrong line prints why, and the prompt goes on.
+
+use super::core;
+use crate::args::{self, CoreTask};
+use crate::failure::Failure;
+use crate::terminal::say;
+use clap::{Args as _, Command, FromArgMatches as _};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
+use std::io::{self, BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const PROMPT: &str = "craton> ";
+
+/// Status 1 if a line of standard input failed; a terminal's user has seen why.
+pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
+    if !io::stdin().is_terminal() {
+        let mut all_well = true;
+        for line in io::stdin().lock().lines() {
+            all_well &= perform(target, &line.map_err(|e| format!("cannot read standard input: {e}"))?);
+        }
+        return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let failed = |e: ReadlineError| format!("cannot read the terminal: {e}");
+    let config = Config::builder().auto_add_history(true).build();
+    let mut editor: Editor<(), FileHistory> = Editor::with_config(config).map_err(failed)?;
+    let history = history();
+    if let Some(file) = &history {
+        // A first prompt has none.
+        let _ = editor.load_history(file);
+    }
+    say("craton: `help` lists the commands; Ctrl-D ends\n");
+    loop {
+        match editor.readline(PROMPT) {
+            Ok(line) if matches!(line.trim(), "quit" | "exit") => break,
+            Ok(line) => {
+                perform(target, &line);
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(failed(error).into()),
+        }
+    }
+    if let Some(file) = &history
+        && let Err(error) = file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(ReadlineError::Io).and_then(|()| editor.save_history(file))
+    {
+        say(&format!("craton: the history is lost: {}: {error}\n", file.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn history() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    Some(state.or_else(home)?.join("craton/history"))
+}
+
+/// Whether the line was right, and did not fail.
+fn perform(target: &args::Core, line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if words.is_empty() || words[0].starts_with('#') {
+        return true;
+    }
+    let parser = args::Core::augment_args(Command::new("core").no_binary_name(true).disable_help_flag(false));
+    let parsed = parser.try_get_matches_from(&words).and_then(|matches| args::Core::from_arg_matches(&matches));
+    let mut wanted = match parsed {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            let text = error.render().to_string();
+            say(&text);
+            return !error.use_stderr();
+        }
+    };
+    if wanted.pid.is_some() || wanted.core.is_some() || matches!(wanted.task, CoreTask::Shell) {
+        say("craton: the prompt stays with its process or core file; give a command such as `stats`\n");
+        return false;
+    }
+    (wanted.pid, wanted.core, wanted.exe) = (target.pid, target.core.clone(), target.exe.clone());
+    match core(&wanted) {
+        Ok(_) => true,
+        Err(failure) => {
+            say(&format!("craton: {failure}\n"));
+            false
+        }
+    }
+}

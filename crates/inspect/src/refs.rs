@@ -1,0 +1,182 @@
+//! Who points to an object, and why it is alive.
+//!
+//! **What.** The words that point at or into the object, and a shortest chain of pointers from a
+//! register, stack or variable to it.
+//!
+//! **State.** The search of [`crate::leaks`], by distance from the roots: for each object the place
+//! of the word that led to it first.
+//!
+//! **Cost.** One read of each word of memory; 41 bytes for each object.
+
+use crate::heap::{Heap, Object};
+use crate::leaks::{Objects, for_each_word, roots};
+use crate::names::Names;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// A word with a pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// Where the word lies; 0 for a register.
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub at: u64,
+    /// Says `object`, `stack`, `variable`, `memory` or `register`.
+    pub kind: &'static str,
+    /// The object that holds it, or 0.
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub object: u64,
+    pub object_bytes: u64,
+    /// From the start of the object or variable.
+    pub offset: u64,
+    /// The variable, the file, or the thread's number.
+    pub name: String,
+    /// How far into the next object it points.
+    pub into: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Refs {
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub address: u64,
+    pub bytes: u64,
+    /// Words that point to the object, roots first.
+    pub holders: Vec<Holder>,
+    /// More than [`MOST`].
+    pub more: u64,
+    /// From a root to the object; empty if it is lost.
+    pub path: Vec<Holder>,
+}
+
+/// Holders that are listed.
+const MOST: usize = 1000;
+/// A register, or no way was found.
+const NOWHERE: u64 = 0;
+
+/// # Errors
+/// No live object is at the address, or the library's tables cannot be read.
+pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
+    let objects = Objects::new(heap)?;
+    let Some(target) = objects.around(at) else {
+        return Err(format!("no live object is at {at:#x}; `whatis {at:#x}` shows what is there"));
+    };
+    let object = objects.all[target];
+    let names = Names::new(heap.reader.memory);
+    let mut found = Refs { address: object.start, bytes: object.size, ..Refs::default() };
+    let mut search = Search { objects: &objects, led: vec![None; objects.all.len()], open: VecDeque::new() };
+    let add = |found: &mut Refs, holder: &dyn Fn() -> Holder| match found.holders.len() < MOST {
+        true => found.holders.push(holder()),
+        false => found.more += 1,
+    };
+    for thread in heap.reader.memory.threads() {
+        for word in &thread.registers {
+            if search.reach(NOWHERE, *word) == Some(target) {
+                add(&mut found, &|| in_register(thread.id, word - object.start));
+            }
+        }
+    }
+    for (from, to) in roots(heap)? {
+        for_each_word(heap, from, to, |at, word| {
+            if search.reach(at, word) == Some(target) {
+                add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
+            }
+        });
+    }
+    while let Some(i) = search.open.pop_front() {
+        each_word_of(heap, objects.all[i], |at, word| {
+            search.reach(at, word);
+        });
+    }
+    // Lost objects hold pointers, too.
+    for holding in &objects.all {
+        each_word_of(heap, *holding, |at, word| {
+            if word.wrapping_sub(object.start) < object.size.max(1) {
+                add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
+            }
+        });
+    }
+    found.path = search.path(heap, &names, target);
+    Ok(found)
+}
+
+fn each_word_of(heap: &Heap<'_>, object: Object, each: impl FnMut(u64, u64)) {
+    for_each_word(heap, object.start, object.start + object.size, each);
+}
+
+struct Search<'o> {
+    objects: &'o Objects,
+    /// The word that led to an object first.
+    led: Vec<Option<u64>>,
+    open: VecDeque<usize>,
+}
+
+impl Search<'_> {
+    /// The object that `word`, which lies at `at`, points to.
+    fn reach(&mut self, at: u64, word: u64) -> Option<usize> {
+        let i = self.objects.around(word)?;
+        if self.led[i].is_none() {
+            self.led[i] = Some(at);
+            self.open.push_back(i);
+        }
+        Some(i)
+    }
+
+    fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: usize) -> Vec<Holder> {
+        let mut path = Vec::new();
+        let mut to = target;
+        while let Some(at) = self.led[to] {
+            let start = self.objects.all[to].start;
+            if at == NOWHERE {
+                let thread = |word: &u64| self.objects.around(*word) == Some(to);
+                let all = heap.reader.memory.threads();
+                let word = all.iter().find_map(|t| Some((t.id, *t.registers.iter().find(|word| thread(word))?)));
+                path.extend(word.map(|(id, word)| in_register(id, word - start)));
+                break;
+            }
+            let into = heap.reader.word(at).unwrap_or(start).wrapping_sub(start);
+            path.push(holder(heap, self.objects, names, at, into));
+            // A word in the heap was read because something led to its object.
+            let Some(from) = self.objects.around(at) else { break };
+            to = from;
+        }
+        path.reverse();
+        path
+    }
+}
+
+fn in_register(thread: u32, into: u64) -> Holder {
+    Holder { kind: "register", name: format!("thread {thread}"), into, ..Holder::default() }
+}
+
+fn holder(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, at: u64, into: u64) -> Holder {
+    if let Some(i) = objects.around(at) {
+        let Object { start, size, .. } = objects.all[i];
+        return Holder { at, kind: "object", object: start, object_bytes: size, offset: at - start, into, ..Holder::default() };
+    }
+    let memory = heap.reader.memory;
+    let map = memory.maps().iter().find(|map| map.contains(at));
+    if let Some(thread) = memory.threads().iter().find(|t| map.is_some_and(|map| map.contains(t.stack))) {
+        let name = format!("thread {}", thread.id);
+        return Holder { at, kind: "stack", offset: at.saturating_sub(thread.stack), name, into, ..Holder::default() };
+    }
+    if let Some((name, offset)) = names.symbol(at) {
+        return Holder { at, kind: "variable", offset, name, into, ..Holder::default() };
+    }
+    let name = map.map_or(String::new(), |map| map.path.clone());
+    let offset = map.map_or(0, |map| at - map.start);
+    Holder { at, kind: "memory", offset, name, into, ..Holder::default() }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { at, object, object_bytes, offset, name, .. } = self;
+        match self.kind {
+            "register" => write!(f, "a register of {name}")?,
+            "stack" => write!(f, "{at:#x}, {offset:#x} above the stack pointer of {name}")?,
+            "variable" => write!(f, "{at:#x}, {name}+{offset:#x}")?,
+            "object" => write!(f, "{at:#x}, {offset} into the object of {object_bytes} bytes at {object:#x}")?,
+            _ if name.is_empty() => write!(f, "{at:#x}, in anonymous memory")?,
+            _ => write!(f, "{at:#x}, {offset:#x} into a mapping of {name}")?,
+        }
+        if self.into == 0 { Ok(()) } else { write!(f, " (points {} bytes into it)", self.into) }
+    }
+}
