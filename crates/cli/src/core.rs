@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, dump, histogram, leaks, log, refs, save, stats,
-    users, verify, whatis,
+    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, dump, histogram, leaks, log, refs, save,
+    stats, users, verify, whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;

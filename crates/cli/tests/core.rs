@@ -546,7 +546,11 @@ fn a_prompt_takes_the_same_commands() {
     };
     let right = ask(&format!("# why?\nrefs {}\n\nhistogram\n", program.address("third")));
     assert_eq!((right.status, right.err.as_str()), (0, ""));
-    assert!(right.out.contains("it is alive because of") && right.out.contains("first word points to"), "{}", right.out);
+    assert!(
+        right.out.contains("it is alive because of") && right.out.contains("first word points to"),
+        "{}",
+        right.out
+    );
     let wrong = ask("reffs 0x10\nrefs 0x10\n--pid 1 stats\nstats\n");
     assert_eq!(wrong.status, 1);
     for text in ["reffs", "no live object is at 0x10", "the prompt stays with its process"] {

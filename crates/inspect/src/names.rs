@@ -61,11 +61,11 @@ impl Image {
         around(&self.functions, at)
     }
 
-    /// The address of a place that is `into` bytes into a mapping of the file from `offset` on; also
-    /// behind the file's end, where variables without a value lie.
+    /// The address of a place behind a mapping's part of the file, where variables without a value
+    /// lie: by the last segment that begins before `offset`, which is writable.
     fn behind(&self, offset: u64, into: u64) -> Option<u64> {
-        let holds = |(from, bytes, _): &&(u64, u64, u64)| from & !0xfff <= offset && offset < from + bytes;
-        let (from, _, at) = self.loaded.iter().find(holds)?;
+        let before = self.loaded.iter().filter(|(from, bytes, _)| from & !0xfff <= offset && *bytes > 0);
+        let (from, _, at) = before.max_by_key(|(from, ..)| *from)?;
         Some(at.wrapping_add(offset + into).wrapping_sub(*from))
     }
 }
@@ -95,8 +95,11 @@ impl<'m> Names<'m> {
         let mut images = self.images.borrow_mut();
         let image = images.entry(map.path.clone()).or_insert_with(|| Image::parse(&std::fs::read(&map.path).ok()?));
         let image = image.as_ref()?;
-        let address = image.behind(map.offset, at - map.start)?;
-        let symbol = around(&image.data, address).or_else(|| image.function(address))?;
+        let (offset, into) = (map.offset, at - map.start);
+        let address = image.address(offset + into).or_else(|| image.behind(offset, into))?;
+        // Marks of sections have no size.
+        let variable = around(&image.data, address).filter(|symbol| symbol.bytes > 0);
+        let symbol = variable.or_else(|| image.function(address))?;
         Some((demangled(&symbol.name), address - symbol.at))
     }
 

@@ -150,7 +150,15 @@ fn in_register(thread: u32, into: u64) -> Holder {
 fn holder(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, at: u64, into: u64) -> Holder {
     if let Some(i) = objects.around(at) {
         let Object { start, size, .. } = objects.all[i];
-        return Holder { at, kind: "object", object: start, object_bytes: size, offset: at - start, into, ..Holder::default() };
+        return Holder {
+            at,
+            kind: "object",
+            object: start,
+            object_bytes: size,
+            offset: at - start,
+            into,
+            ..Holder::default()
+        };
     }
     let memory = heap.reader.memory;
     let map = memory.maps().iter().find(|map| map.contains(at));

@@ -48,7 +48,11 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
         }
     }
     if let Some(file) = &history
-        && let Err(error) = file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(ReadlineError::Io).and_then(|()| editor.save_history(file))
+        && let Err(error) = file
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .map_err(ReadlineError::Io)
+            .and_then(|()| editor.save_history(file))
     {
         say(&format!("craton: the history is lost: {}: {error}\n", file.display()));
     }
