@@ -1,17 +1,14 @@
 //! A futex lock of one word that knows its holder.
 //!
-//! **What.** Needs no initialisation, memory or C library, so it works during start-up, and can be
-//! held over a `fork`.
-//! **State.** One word of 64 bits; the futex is the lower half:
+//! **What.** Needs no initialisation, memory or C library; can be held over a `fork`.
+//! **State.** 64 bits; the futex is the lower half:
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep: most holders leave within a microsecond, those
-//! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
-//! fair, not re-entrant.
-//! **Failure.** A signal handler that re-enters us makes a thread wait for itself: it reports one
-//! line and aborts. A task cloned past the C library can share its parent's thread pointer, so it
-//! first waits longer than any holder takes.
+//! **Threads.** Spins some 30 µs before it sleeps, since most holders leave within tens of µs and
+//! sleeping costs 50 µs and more in a virtual machine. Not fair, not re-entrant.
+//! **Failure.** A thread that waits for itself (a signal handler) aborts. A task cloned past the C
+//! library can share its parent's thread pointer, so it first waits longer than any holder takes.
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
 pub mod rank;
@@ -25,10 +22,10 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Before sleeping, 28 ns each on an EPYC. Two threads that replace objects of 32 to 512 KiB take
-/// 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// 28 ns each on an EPYC. Two threads that replace objects of 32 to 512 KiB take 0.37 s with 100,
+/// 0.27 with 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
-/// How often, and how long, a thread waits for itself before it aborts.
+/// Waits for itself before a thread aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -56,12 +53,12 @@ impl<T> Mutex<T> {
     /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// Makes a lock under which no other lock is taken.
+    /// No other lock is taken under it.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
 
-    /// Makes a lock for threads that hold no lock of this or a higher rank.
+    /// For threads that hold no lock of this or a higher rank.
     #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
     pub const fn ranked(rank: Rank, value: T) -> Self {
         Self {
@@ -88,21 +85,20 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Locks without blocking, for callers that would otherwise invert the lock order.
+    /// Non-blocking, for callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // Not earlier: dropping a guard releases the lock.
+        // Lazily: dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }
         })
     }
 
-    /// Locks until [`Mutex::release_after_fork`]. A forking signal handler may have interrupted the
-    /// holder, which still holds it afterwards. `nested`: the interrupted code may hold a lock that
-    /// this holder waits for, so do not wait for ever.
+    /// A forking signal handler may have interrupted the holder. `nested`: the interrupted code may
+    /// hold a lock that this holder waits for, so do not wait for ever.
     pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -117,8 +113,7 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases the lock in the parent and in the child.
-    ///
+    /// Releases in the parent and in the child.
     /// # Safety
     /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
@@ -145,7 +140,7 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: pairs with the Release swap in `release`: sees the holder's stores.
+        // ORDERING: pairs with the Release swap in `release`.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }
@@ -160,7 +155,6 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Shared by all value types.
 #[cold]
 fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     for _ in 0..SPINS {
@@ -176,8 +170,7 @@ fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     loop {
         let seen = state.load(Ordering::Relaxed);
         if seen == FREE {
-            // ORDERING: pairs with the Release swap in `release`. Contended from here on: others
-            // may sleep too.
+            // ORDERING: pairs with the Release swap in `release`. Contended: others may sleep too.
             if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
