@@ -1,9 +1,8 @@
 //! Limits of the process's control group: CPUs and memory.
 //!
-//! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
-//! returns the tightest limits. [`pressure`] is the memory pressure.
-//! **Failure.** No groups or optional files: no limit. An odd file (unreadable, nonsense, missing
-//! though required): no limit, and one line for the process's first.
+//! **What.** Takes the tightest limits from the process's group up to the root, in version 2, 1 or
+//! both.
+//! **Failure.** Missing: no limit. The first odd file (unreadable, nonsense) also prints a line.
 //! **Cost.** 10 system calls and three for each file; about 6 KiB of stack.
 
 mod place;
@@ -20,7 +19,7 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// The source of the memory limit, real or possible.
+    /// Of the memory limit, real or possible.
     pub memory_source: Source,
     /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
@@ -29,14 +28,14 @@ pub struct Limits {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// There is no group that could limit memory.
+    /// No group could limit memory.
     #[default]
     Nowhere,
     V1,
     V2,
 }
 
-/// From here on unlimited: the kernel writes 2⁶³ minus a page.
+/// The kernel writes 2⁶³ minus a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -219,7 +218,7 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
 }
 
 /// Share of the last 10 s in which a thread stalled on memory, in hundredths of a percent: the
-/// larger of system and group. `None` if unknown. Reports odd files.
+/// larger of system and group. Reports odd files.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);

@@ -20,7 +20,7 @@ pub struct Mapping<'a> {
     pub name: &'a [u8],
 }
 
-/// Visits the mappings by address; `false`: the system reports none, or not all.
+/// By address; `false`: the system reports none, or not all.
 pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
@@ -31,7 +31,7 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Visits the mapping at an address; `None`: no mapping, or unknown.
+/// `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -74,7 +74,7 @@ struct Query {
     build_id: u64,
 }
 
-/// `PROCMAP_QUERY`: reads and writes a [`Query`]; kind `f`, number 17.
+/// `PROCMAP_QUERY`.
 const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 17;
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
@@ -115,7 +115,6 @@ fn lines() -> Option<Lines> {
     Lines::open(&PathText::new(MAPS)?).ok()
 }
 
-/// The touched pages of a range, as the system reports them.
 pub struct Touched {
     fd: i32,
 }
@@ -125,8 +124,8 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Visits the runs in memory or swapped; other pages hold what they were mapped with, guard
-    /// pages ([`crate::guarded::shut`]) too. Visits the whole range if the system has no answer.
+    /// Visits runs in memory or swapped, or the whole range if the system has no answer. Other
+    /// pages, guard pages ([`crate::guarded::shut`]) too, hold what they were mapped with.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();
@@ -166,7 +165,7 @@ impl Drop for Touched {
     }
 }
 
-/// In memory or swap. Guard pages look like swap, marked from 6.15 on.
+/// Guard pages look like swap, marked from 6.15 on.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;

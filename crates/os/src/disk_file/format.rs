@@ -9,8 +9,8 @@
 //!           zeros up to a multiple of 4,096
 //!           the pages of the entries that are not ZERO, in their order
 //! ```
-//! A record's check covers its words, entries and place. Records of one sync follow each other;
-//! without LAST in the last, none counts.
+//! A record's check covers its words, entries and place. Without LAST in the last record of a sync,
+//! none counts.
 
 /// Also the heap file's page.
 pub(super) const BLOCK: u64 = 4096;
@@ -137,7 +137,6 @@ pub(super) struct Record {
     pub(super) previous: u64,
 }
 
-/// Words and entries, up to the data.
 pub(super) fn table_bytes(entries: u64) -> u64 {
     (HEAD_BYTES as u64 + ENTRY_BYTES as u64 * entries).next_multiple_of(BLOCK)
 }
@@ -147,8 +146,7 @@ impl Record {
         table_bytes(self.entries) + self.data_pages * BLOCK
     }
 
-    /// Writes the words before a complete table, zeros behind entries included, at `at`; returns
-    /// the check.
+    /// Writes the words before a table (entries, zeros) at `at`; returns the check.
     pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
         let entries = self.entries | if self.is_last { LAST } else { 0 };
         let mut words =
@@ -159,7 +157,6 @@ impl Record {
         words[7]
     }
 
-    /// The check comes with the table's.
     pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<(Self, u64)> {
         let [magic, generation, sequence, len, entries, data_pages, previous, check] = words(from);
         let is_last = entries & LAST != 0;
@@ -169,7 +166,6 @@ impl Record {
         is_sane.then_some((record, check))
     }
 
-    /// As written at this place, words included.
     pub(super) fn is_whole(at: u64, table: &mut [u8], check: u64) -> bool {
         let words = head_of(table);
         words[56..].fill(0);

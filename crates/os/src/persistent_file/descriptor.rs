@@ -1,7 +1,6 @@
 //! An open file or device, locked for its opener.
 //!
-//! **What.** The system calls on a heap file, with [`FileError`]s.
-//! **Failure.** An interrupted call is repeated. **Threads.** The system orders calls.
+//! **Failure.** [`FileError`]; an interrupted call is repeated.
 //! **Unsafe.** Calls the system on its own descriptor.
 
 use super::FileError;
@@ -28,7 +27,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     fd: i32,
-    /// It alone ends the lock, which forked ones share.
+    /// It alone ends the lock, which forked processes share.
     opener: u32,
     pub(crate) kind: Kind,
     /// Major and minor number: the device's, or of the one that holds the file.
@@ -89,7 +88,7 @@ impl Descriptor {
     }
 
     fn status(&self) -> Result<libc::stat, FileError> {
-        // SAFETY: zeros are a valid `stat`, which the call fills.
+        // SAFETY: zeros are a valid `stat`.
         let (answer, status) = unsafe {
             let mut status: libc::stat = core::mem::zeroed();
             (libc::fstat(self.fd, &mut status), status)
@@ -108,11 +107,10 @@ impl Descriptor {
         }
     }
 
-    /// Whether the file lies in memory, which loses it without power.
     pub(crate) fn is_in_memory(&self) -> bool {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;
-        // SAFETY: zeros are a valid `statfs`, which the call fills.
+        // SAFETY: zeros are a valid `statfs`.
         let kind = unsafe {
             let mut status: libc::statfs = core::mem::zeroed();
             if libc::fstatfs(self.fd, &mut status) == 0 { status.f_type as i64 } else { 0 }
@@ -159,7 +157,7 @@ impl Descriptor {
     }
 
     pub(crate) fn write(&self, mut at: u64, mut from: &[u8]) -> Result<(), FileError> {
-        // Beyond, the system sends a signal.
+        // As above.
         if at.saturating_add(from.len() as u64) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
         }
@@ -177,14 +175,13 @@ impl Descriptor {
         retry("fallocate", || i64::from(call::punch(self.fd, at as i64, bytes as i64))).map(drop)
     }
 
-    /// Contents and length. Not repeated on failure: the system may have dropped what it could not
-    /// write, and would then report success.
+    /// Not repeated on failure: the system may have dropped unwritten data, and would then report
+    /// success.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         if call::sync(self.fd) == 0 { Ok(()) } else { Err(FileError::of("fdatasync", errno())) }
     }
 }
 
-/// Which files it has.
 pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
     let fd = retry("open", || i64::from(call::open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)))? as i32;
     let folder = Descriptor { fd, opener: 0, kind: Kind::File, device: (0, 0) };
