@@ -5,7 +5,7 @@
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// While the word has the value; `time` null: no limit; perhaps a little less.
+/// Perhaps a little less; `time` null: no limit.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }

@@ -1,7 +1,5 @@
 //! Small system files, read into buffers on the stack.
 //!
-//! **What.** A path under construction ([`PathText`]), a file's start ([`read_start`]), a file by
-//! lines ([`Lines`]), which skips lines longer than its buffer. **Failure.** [`Unread`].
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. The caller keeps `errno`.
 //! **Unsafe.** Calls `pread64`, `ioctl` and `close`.
 
@@ -78,7 +76,6 @@ impl File {
         usize::try_from(call::read(self.0, into)).map_err(|_| Unread::now())
     }
 
-    /// Negative on error.
     /// # Safety
     /// `question` is the address of the request's structure, to be read and written.
     pub(crate) unsafe fn ioctl(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
@@ -113,7 +110,6 @@ pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Result<&'a 
 pub(crate) struct Lines {
     file: File,
     buffer: [u8; Lines::LONGEST],
-    /// Unread part of the buffer.
     from: usize,
     to: usize,
     ended: bool,
@@ -128,7 +124,6 @@ impl Lines {
         Ok(Self { file, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false, error: None })
     }
 
-    /// `Ok`: the lines ended at the file's end.
     pub(crate) fn outcome(&self) -> Result<(), Unread> {
         self.error.map_or(Ok(()), Err)
     }

@@ -1,8 +1,7 @@
 //! Copies of memory that skip untouched pages.
 //!
-//! **What.** A plain copy of a hardly touched large object would touch all of it, twice; page
-//! tables show which pages have contents. **Cost.** Four system calls, 3 µs, and one for each
-//! skipped part where the target has contents.
+//! **What.** A plain copy of a hardly touched large object would touch all of it, twice. **Cost.**
+//! Four system calls, 3 µs, and one for each skipped part where the target has contents.
 //! **Unsafe.** Copies the caller's memory.
 
 use crate::pagemap::Pagemap;
@@ -10,8 +9,8 @@ use crate::process;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, write_bytes};
 
-/// Copies between private memory, without pages that have no contents; copies all where the system
-/// does not report them. Keeps `errno`.
+/// Between private memory, without pages that have no contents, where the system reports them.
+/// Keeps `errno`.
 ///
 /// # Safety
 /// Both are live and do not overlap; no other thread uses the target, nor writes to the source.
@@ -45,7 +44,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
 }
 
-/// Such pages come from targets that had contents.
+/// Zero pages come from targets that had contents.
 ///
 /// # Safety
 /// The memory is live.
@@ -60,7 +59,7 @@ fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
 }
 
-/// To zeros; `false` if the system does not tell what to do.
+/// `false`: the system does not report pages.
 ///
 /// # Safety
 /// The memory is the caller's.

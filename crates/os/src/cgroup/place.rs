@@ -1,9 +1,8 @@
 //! Finds the files of the process's control group.
 //!
 //! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
-//! each mount and the group at its top. The group's directory is the mount plus the rest of the
-//! name; for a name outside of the mount, as of a container, the mount's top.
-//! **Failure.** Without these files or a mount: no group. Unreadable files are reported.
+//! mounts and the group at the top of each. The group's directory is the mount plus the rest of the
+//! name; for a name outside of the mount (container), the mount's top.
 
 use crate::small_file::{Lines, PathText, Unread};
 
@@ -71,7 +70,7 @@ impl Place {
         &mut self.dir
     }
 
-    /// For the group's directory and each above; `look` leaves the path unchanged.
+    /// The group's directory and each above; `look` leaves the path unchanged.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -104,7 +103,7 @@ fn find_line<T>(
     lines.outcome().map(|()| None).map_err(|unread| (file, unread))
 }
 
-/// In `mountinfo`: `id parent device root at options [more…] - filesystem source options`.
+/// `id parent device root at options [more…] - filesystem source options`.
 struct Mount<'a> {
     root: &'a [u8],
     at: &'a [u8],

@@ -131,7 +131,6 @@ fn a_shorter_file_is_long_until_the_next_sync_and_grows_with_zeros() {
             drop(file);
             let file = open(&tree, way).unwrap();
             assert_eq!((file.len(), load(&file, SIZE - 8)), (SIZE, 0));
-            // Contents as before are new ones.
             file.store(SIZE - 8, 5);
             assert_eq!(sync(&file).pages, 1);
         }
@@ -247,7 +246,6 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
     }
 }
 
-/// The last sync, or the one under way.
 #[test]
 fn a_killed_process_leaves_a_sync_point() {
     for round in 0..10 {

@@ -1,7 +1,5 @@
 //! The symbols in a module's file (System V ABI, 64-bit ELF, native byte order).
 //!
-//! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
-//! file offset to the file's addresses; [`Image::name`] finds the function at one.
 //! **Failure.** A corrupt file has no names. It is read, never mapped: truncation raises no signal.
 //! **Unsafe.** Reads the kernel's module by address.
 
@@ -45,7 +43,6 @@ impl Image {
         };
         let mut header = [0; HEADER];
         source.read(0, &mut header)?;
-        // 64 bits, native byte order.
         let order = if cfg!(target_endian = "little") { 1 } else { 2 };
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }
@@ -124,7 +121,7 @@ impl Image {
     }
 }
 
-/// By path; of a replaced file by the kernel's link, which needs privilege.
+/// Of a replaced file by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();

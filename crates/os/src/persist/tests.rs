@@ -12,7 +12,6 @@ fn what_is_used_is_what_the_system_says_that_there_is() {
     assert_eq!(WriteBack::detect().map(WriteBack::name), best);
 }
 
-/// At both ends of a line.
 #[test]
 fn words_are_as_they_were_after_they_were_written_back() {
     let Some(best) = WriteBack::detect() else { return };

@@ -1,11 +1,9 @@
-//! The modules that the rules describe.
+//! The modules that the rules describe. One that overlaps another's place proves that the other was
+//! unloaded: its rules are dropped.
 //!
-//! **What.** A module that overlaps another's place proves that the other was unloaded: its rules
-//! are dropped.
-//! **State.** Places of three words. A race may show another module: rules are then dropped without
-//! need.
-//! **Failure.** An evicted module drops all rules. Unnoticed: a module whose stacks meet only its
-//! predecessor's rules, address for address, and run-time code where a module was.
+//! **Failure.** A race or an evicted module drops rules without need. Unnoticed: a module whose
+//! stacks meet only its predecessor's rules, address for address, and run-time code where a module
+//! was.
 //! **Cost.** A scan of all places for each unknown rule: 0.1 µs. 6 KiB of zeros.
 
 use super::module::Module;
@@ -34,7 +32,7 @@ impl Known {
         Self { places: [const { Place::EMPTY }; PLACES], next: AtomicUsize::new(0) }
     }
 
-    /// Returns whether another may have lain there.
+    /// Whether another may have lain there.
     pub(super) fn record(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;

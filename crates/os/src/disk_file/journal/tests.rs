@@ -34,7 +34,6 @@ struct Plan {
 }
 
 impl Plan {
-    /// `Err`: it fails.
     fn call(&mut self) -> Result<(), FileError> {
         self.calls += 1;
         let ended = self.ends.is_some_and(|ends| self.calls >= ends);
@@ -53,7 +52,7 @@ enum Pending {
     Size(usize),
 }
 
-/// Of a disk that loses, tears and refuses.
+/// A disk that loses, tears and refuses.
 #[derive(Clone)]
 struct SimFile {
     plan: Rc<RefCell<Plan>>,
@@ -226,7 +225,6 @@ impl World {
         self.journal.reset(&self.file, 64 * BLOCK)
     }
 
-    /// For an opener of these bytes.
     fn found(home: Vec<u8>, file: Vec<u8>) -> Result<Pages, FileError> {
         let plan = Rc::default();
         let (home, file) = (SimFile::new(&plan, home), SimFile::new(&plan, file));

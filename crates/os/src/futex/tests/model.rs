@@ -1,5 +1,4 @@
-//! `futex` in loom's models: as in the kernel, a sleeper tests the word under the lock that wakers
-//! take. No time-outs.
+//! `futex` in loom's models: a sleeper tests the word under the wakers' lock. No time-outs.
 
 extern crate std;
 
