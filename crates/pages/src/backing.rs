@@ -1,14 +1,10 @@
 //! Which hugepages of the heap the machine backs by hugepages.
 //!
-//! **What.** A small heap stays on small pages in any system mode: a partly used hugepage costs 2
-//! MiB. From [`HugeBacking::from`] on hugepages are advised before their first touch, ten times
-//! cheaper than a later collapse ([`crate::collapse`]). A hugepage is assumed to come whole, and
-//! checked later, a few at a time: the system may have had none, or have split it, as after a fork.
-//! Broken hugepages are *guarded*: advised against hugepages, so that the system does not refill
-//! released pages (P9).
-//!
-//! **Failure.** [`Floor::advise`] shows a system without hugepages; asked again each minute, since
-//! its mode can change.
+//! **What.** A small heap stays on small pages: a partly used hugepage costs 2 MiB. From
+//! [`HugeBacking::from`] on hugepages are advised before their first touch, ten times cheaper than
+//! a later collapse. A hugepage counts as whole until checked: the system may have had none, or
+//! have split it, as after a fork. Broken hugepages are *guarded*: the system must not refill
+//! released pages (P9). A system without hugepages is asked again each minute.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::{Left, Place, Tracker, Trackers};
@@ -19,7 +15,7 @@ use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pa
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HugeBacking {
-    /// Hugepages are requested from here on; `HugePageId(u32::MAX)`: never.
+    /// `HugePageId(u32::MAX)`: never.
     pub from: HugePageId,
 }
 
@@ -37,16 +33,12 @@ const MOST_LEFT_OUT: u32 = 64;
 /// Neighbours checked in a step (one or two system calls); steps of a tick.
 const LOOKED_UP: u32 = 32;
 const LOOK_UPS: u32 = 8;
-/// Ticks.
 const ASK_AGAIN: u32 = 64;
 
-/// Left on small pages with those before them.
 const MOST_UNUSED: u32 = 7;
 
-/// Each splits a kernel mapping.
 const MOST_SMALL_RANGES: u32 = 4096;
 
-/// The span for which hugepages are allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) pages: Pages,
@@ -59,10 +51,10 @@ pub(crate) struct Use {
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
     trust: Trust,
-    /// Hugepages left on small pages, and their ranges.
+    /// Left on small pages, and their ranges.
     small: u32,
     small_ranges: u32,
-    /// Of these, found dense since the last round of collapses.
+    /// Since the last round of collapses.
     dense_small: u32,
     granted: u32,
     /// The mode is `never`, or there are no hugepages.
@@ -72,7 +64,6 @@ pub(crate) struct Backing<G> {
     /// The system does not report residency.
     untold: bool,
     look_up: u32,
-    /// Of this tick.
     look_ups: u32,
     geometry: PhantomData<G>,
 }
@@ -116,7 +107,6 @@ impl<G: Geometry> Backing<G> {
         HugePages(self.small)
     }
 
-    /// Left on small pages and filled since the last round of collapses.
     pub(crate) fn dense_small(&self) -> HugePages {
         HugePages(self.dense_small)
     }
@@ -135,7 +125,6 @@ impl<G: Geometry> Backing<G> {
         t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
 
-    /// At its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         !self.in_vain && self.is_requested(id, t)
     }
@@ -198,7 +187,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records the backing that unbacked hugepages of a new span will get; `demand` includes them.
+    /// For unbacked hugepages of a new span; `demand` includes them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -216,12 +205,11 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Whether their hugepages are expected to fill.
     pub(crate) fn trusts(&self, span: Use) -> bool {
         span.fills_up || self.trust.is_dense(span.pages)
     }
 
-    /// Where a span begins to use memory: advises hugepages, or leaves it on small pages.
+    /// Where a span begins to use memory.
     pub(crate) fn advise_span(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -259,7 +247,7 @@ impl<G: Geometry> Backing<G> {
         // In front all begin small.
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
-            // One call for each run. A collapse keeps its advice until its end.
+            // A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
@@ -292,7 +280,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Of hugepages that spans of that length left on small pages.
+    /// Hugepages that spans of that length left on small pages.
     pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
         self.dense_small += self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
@@ -320,7 +308,6 @@ impl<G: Geometry> Backing<G> {
         (at..end).find(|i| !is_unused(&trackers[*i as usize])).unwrap_or(end.max(at))
     }
 
-    /// And counts the ranges of marked ones.
     fn record_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
         let was_small = trackers[i as usize].is_small();
         trackers[i as usize].left = left;
@@ -335,8 +322,8 @@ impl<G: Geometry> Backing<G> {
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// A hugepage at the front, once the heap is no longer small; reverts that for later spans when
-    /// it is small again.
+    /// A hugepage at the front, once the heap is no longer small; the reverse when it is small
+    /// again.
     fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -356,7 +343,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Broken, or about to be.
     pub(crate) fn guard(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         if self.guards < MOST_GUARDS && self.will_be_huge(id, t) {
@@ -384,7 +370,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// It stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
@@ -409,8 +394,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Hugepages expected whole: `in_parts` gets the others with their resident bytes. Now and then
-    /// queries a system that gave none; `true` if it does now.
+    /// `in_parts` gets hugepages that did not come whole. `true`: the system gives hugepages again.
     pub(crate) fn verify_some(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -462,7 +446,6 @@ impl<G: Geometry> Backing<G> {
         self.look_ups > 0
     }
 
-    /// That gave no hugepages.
     fn query_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
         self.vain_ticks += 1;
         let last = HugePageId(granted.0 - 1);
@@ -478,7 +461,6 @@ impl<G: Geometry> Backing<G> {
     }
 }
 
-/// On small pages, touched of what was handed out.
 fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen {
     if t.intact || t.backed_pages() == 0 {
         return Seen::Gone;

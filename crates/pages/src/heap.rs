@@ -9,8 +9,7 @@
 //! whole hugepages           the cache; on a miss the allocator below it
 //! ```
 //!
-//! **State.** Each part's own; trackers, floor and time are arguments. Only [`Self::change`]
-//! changes a filler's hugepage: it keeps lists and placement in step.
+//! Only [`Self::change`] changes a filler's hugepage: it keeps lists and placement in step.
 
 mod acts;
 mod background;
@@ -41,7 +40,7 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// TEMERAIRE's page heap. `K` places short spans.
+/// `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -60,13 +59,12 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Pages that always go to the filler.
+    /// They always go to the filler.
     const HALF: u32 = G::PAGES / 2;
     /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// Nothing granted yet; at most `capacity` hugepages, each with a tracker that is zero when
-    /// granted.
+    /// Each hugepage up to `capacity` has a tracker, zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -86,12 +84,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A heap without memory: all zeros if `floor` and `clock` are, to take no room in the file.
+    /// All zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// Initialises the heap in place, since it is large.
+    /// In place, since it is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -108,7 +106,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
-    /// Without new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if self.unfit(pages, align).is_some() {
             return None;
@@ -190,7 +187,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_other(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// Anywhere, after a hugepage was refused.
+    /// After a hugepage was refused.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -204,13 +201,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.alloc_in_region(pages, align, true)
     }
 
-    /// Already chosen.
     fn place(&mut self, (id, at): (HugePageId, u32), pages: u32) -> Span {
         let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
         Span { range: G::part(id, at, pages), zeroed }
     }
 
-    /// Whole hugepages; donates the last one's slack.
+    /// Donates the last hugepage's slack.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
         let kind = Use { pages: Pages(pages), fills_up: false, later: false };
@@ -224,14 +220,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// To the filler, which packs the tail as a span.
+    /// The filler packs the tail as a span.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
         zeroed
     }
 
-    /// With its first pages, into the filler.
     fn adopt(&mut self, id: HugePageId) {
         self.placement.adopt(id, &self.trackers[id.0 as usize]);
         self.filler.adopt(&mut self.trackers, id);
@@ -266,7 +261,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if t.used_pages() == 0 && !t.collapsing {
             self.retire(id);
         } else if t.broken {
-            // A broken hugepage loses nothing (§4.6, "freed to the system at once").
+            // §4.6, "freed to the system at once".
             self.unback(id, at, pages);
         }
     }
@@ -291,7 +286,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    // The cache over the allocator, and backing.
 
     fn alloc_hugepages(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
@@ -317,7 +311,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.growth.begins_small(demand, now)
     }
 
-    /// For a span; `granted`: before it.
+    /// `granted`: before it.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: Use) {
         self.follow_grant(granted);
         let demand = self.in_demand();
@@ -331,8 +325,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Unbacks those above the limit, and those whose next spans may not touch what earlier ones
-    /// touched.
+    /// Unbacks those above the limit, and those whose next spans may touch less.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -373,7 +366,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.record(demand, now);
     }
 
-    /// Of unbacked hugepages; `false`: too few.
+    /// `false`: too few unbacked hugepages.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
@@ -492,11 +485,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// Page frames of `S` place short spans, once set: the second page heap.
+/// Page frames of `S` place short spans, once set.
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Sets the frames, before any grant. The source has one offline huge frame for each hugepage.
+    /// Before any grant. The source has one offline huge frame for each hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

@@ -1,11 +1,8 @@
 //! Regions: pack spans across hugepages, for programs whose slack exceeds their small spans.
 //!
-//! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages, in its hugepages' trackers; it
-//! ends with its last span.
-//!
+//! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages; it ends with its last span.
 //! **State.** It begins at a multiple of its size, so a page names it. Its first tracker holds its
-//! longest free range, and links it into the bin of that range's logarithm. **Invariants.** P8.
-//!
+//! longest free range, and links it into the bin of that range's logarithm (P8).
 //! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
 use crate::tracker::{Left, Place, Tracker, Trackers};
@@ -17,7 +14,7 @@ const BINS: usize = 18;
 const LOOKS: usize = 4;
 
 pub(crate) struct Regions<G> {
-    /// Heads, plus 1, by log2 of the longest free range.
+    /// Heads, plus 1.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,
@@ -31,7 +28,6 @@ pub(crate) struct Occupied {
     pub(crate) missing: HugePages,
 }
 
-/// Over regions' hugepages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
     pub(crate) idle: u32,
@@ -69,7 +65,6 @@ fn bin(longest: u32) -> usize {
     (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
 }
 
-/// Of the region around a hugepage.
 pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
     HugePageId(id.0 & !(G::REGION - 1))
 }
@@ -164,7 +159,7 @@ impl<G: Geometry> Regions<G> {
         })
     }
 
-    /// P8: in the bin of its longest free range.
+    /// P8.
     pub(crate) fn is_listed(&self, trackers: &Trackers<G>, head: HugePageId) -> bool {
         let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
         while let Some(id) = at {
@@ -199,8 +194,7 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The smallest free range in a region of the smallest sufficient bin; `looks` regions of a
-    /// bin.
+    /// The smallest free range in a region of the smallest sufficient bin; tries `looks` regions.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -251,13 +245,12 @@ impl<G: Geometry> Regions<G> {
         self.link(trackers, head);
     }
 
-    /// Its hugepages are the caller's again.
     pub(crate) fn end(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         self.unlink(trackers, head);
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// Of a span that begins or goes on there. `huge`: an unbacked hugepage will come whole.
+    /// `huge`: an unbacked hugepage will come whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -302,7 +295,7 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// On hugepages of spans that may stay untouched; returns how many.
+    /// On hugepages of spans that may stay untouched.
     pub(crate) fn unback_unsure(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -326,7 +319,6 @@ impl<G: Geometry> Regions<G> {
         pages
     }
 
-    /// Behind a region's span, for growth.
     pub(crate) fn is_free(&self, trackers: &Trackers<G>, range: PageRange) -> bool {
         let region = head_of::<G>(G::hugepage(PageId(range.first.0 - 1)));
         let room = G::page(region, Self::PAGES).0 - range.first.0;

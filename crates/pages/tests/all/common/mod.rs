@@ -1,10 +1,8 @@
 //! A page heap over simulated memory, beside a naive model.
 //!
 //! **What.** A [`World`] drives the heap through [`Checked`], writes to every page it gets, and
-//! after each step compares the heap with the live spans and the simulated memory, which knows
-//! written and lost pages.
-//!
-//! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too
+//! after each step compares the heap with the live spans and the simulated memory.
+//! **Unsafe.** Lends the heap its trackers and frees them: exhaustive tests make too many to leak.
 //! many to leak.
 #![allow(dead_code)] // The fuzz target uses a part.
 
@@ -51,34 +49,28 @@ pub enum Op {
         bytes_per_s: u64,
     },
     Regions(bool),
-    /// Other steps come before it ends.
     BeginCollapse,
     /// The floor's answer, or this error; and the time.
     EndCollapse {
         error: Option<CollapseError>,
         took_ns: u64,
     },
-    /// A broken hugepage; ends like a collapse.
+    /// Ends like a collapse.
     BeginRefill,
-    /// Ahead of growth; or fails.
     Clear {
         fails: bool,
     },
-    /// Whether a thread collapses hugepages.
     Helped(bool),
-    /// The first touch of a hugepage took long.
     RecordSlow,
-    /// Frees and resizes a range that need not be a span: refused for the right reason.
+    /// A range that need not be a span: refused for the right reason.
     Misuse {
         page: u32,
         len: u32,
     },
-    /// From now on.
     Refuse(FaultRule),
 }
 
 impl Op {
-    /// Sparse.
     pub const fn alloc(pages: u32, align: u32) -> Self {
         Self::Alloc { pages, align, dense: false }
     }
@@ -93,20 +85,17 @@ pub struct World<G: Geometry> {
     pub clock: VirtualClock,
     pub faults: FaultPlan,
     rule: FaultRule,
-    /// Live, the oldest first.
+    /// The oldest first.
     pub out: Vec<PageRange>,
     pub dense: std::collections::BTreeSet<u32>,
-    /// The oldest first.
     pub collapsing: Vec<HugePageId>,
     /// Nothing was refused but what the heap itself refuses.
     pub faultless: bool,
     pub capacity: HugePages,
     trackers: *mut [Tracker<G>],
-    /// Frames that place spans, if any.
     zone: Option<&'static frames::Zone>,
 }
 
-/// Unchanged by a refusal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     stats: PageHeapStats,
@@ -151,7 +140,7 @@ impl<G: Geometry> World<G> {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant changes nothing: it has no memory. The cache's limit follows demand.
+            // A larger grant has no memory. The cache's limit follows demand.
             stats: PageHeapStats {
                 granted: HugePages(0),
                 region: HugePages(0),
@@ -279,7 +268,6 @@ impl<G: Geometry> World<G> {
         Ok(())
     }
 
-    /// Past the checks in between.
     fn misuse(&mut self, range: PageRange) {
         let (page, granted) = (range.first, G::pages(self.sim.granted()).0);
         let around = self.out.iter().find(|span| span.contains(page));
@@ -297,7 +285,7 @@ impl<G: Geometry> World<G> {
         assert_eq!(self.snapshot(), before);
     }
 
-    /// All that decides what heap and memory will do, but time and past demand.
+    /// All that decides the future, but time and past demand.
     pub fn fingerprint(&self) -> u64 {
         let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
         let granted = self.sim.granted();
@@ -330,8 +318,7 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// Memory that the heap calls zero must be; the converse if nothing was refused; then writes
-    /// every page.
+    /// Memory that the heap calls zero must be; the converse if nothing was refused.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -341,12 +328,10 @@ impl<G: Geometry> World<G> {
         self.sim.touch(range);
     }
 
-    /// No page below a live span lost its memory.
     fn assert_kept(&self, span: PageRange) {
         assert_eq!(self.sim.written(span), span.len, "{span:?} lost contents");
     }
 
-    /// Invariants of heap and floor; compares both with the model.
     pub fn check(&self) {
         let heap = self.heap.inner();
         heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
@@ -373,7 +358,6 @@ impl<G: Geometry> World<G> {
         }
         let (guarded, left) = (heap.figures().guarded.0, heap.figures().left_small.0);
         assert!(small <= guarded + left, "from {from:?} on all but {guarded} guarded and {left} others are asked for");
-        // Every page was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);
         let (parts, mut census) = (heap.components(), Census::default());
@@ -400,10 +384,9 @@ impl<G: Geometry> World<G> {
         runs
     }
 
-    /// Whether a naive allocator must refuse too: short spans only when no hugepage has a free run
-    /// that holds it wherever the run begins; longer ones when no run of free hugepages, granted or
-    /// not, holds it. With regions, runs end at their borders; a hugepage being collapsed is not
-    /// free.
+    /// Whether a naive allocator must refuse too: a short span if no hugepage has a free run that
+    /// holds it wherever the run begins; a longer one if no run of free hugepages, granted or not,
+    /// holds it. Runs end at regions' borders; a hugepage being collapsed is not free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > G::pages(self.capacity).0 {
             return true;
@@ -448,7 +431,6 @@ impl<G: Geometry> World<G> {
 }
 
 impl World<Huge2M> {
-    /// Page frames place short spans.
     pub fn with_frames(capacity: u32, thp: ThpMode, backing: HugeBacking) -> Self {
         let mut world = Self::new(capacity, thp, backing);
         let zone = frames::zone(world.capacity);
@@ -460,13 +442,11 @@ impl World<Huge2M> {
 
 impl<G: Geometry> Drop for World<G> {
     fn drop(&mut self) {
-        // SAFETY: `new`'s box. The heap, the only other user, is dropped without touching its
-        // table.
+        // SAFETY: `new`'s box. Dropping the heap does not touch its table.
         drop(unsafe { Box::from_raw(self.trackers) });
     }
 }
 
-/// The long tests.
 pub fn full() -> bool {
     std::env::var_os("CRATON_FULL").is_some_and(|v| v == "1")
 }
