@@ -1,20 +1,17 @@
 //! The memory that recent demand will want back.
 //!
 //! **From.** Adaptive hugepage subrelease (Maas et al., ISMM 2021): memory that recent peaks want
-//! back is not worth breaking hugepages for. The paper adds a level of 5 minutes and a swing of
-//! one: there one second at a level costs 5 minutes of memory, which a process that falls idle
-//! never pays back. Here: the highest demand of the last [`DEMAND_S`] seconds.
-//!
-//! **State.** Each second's highest demand, in a ring by time.
+//! back is not worth breaking hugepages for. The paper looks back 5 minutes: a process that falls
+//! idle never pays them back. Here: the highest demand of the last [`DEMAND_S`] seconds.
 
-/// Seconds. Shorter swings keep their memory.
+/// Shorter swings keep their memory.
 pub const DEMAND_S: u64 = 5;
 const EPOCHS: usize = DEMAND_S as usize;
 const EPOCH_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// Of the second, plus 1; 0: unused. Wraps after 136 years.
+    /// Plus 1; 0: unused. Wraps after 136 years.
     number: u32,
     high: u32,
 }

@@ -1,7 +1,7 @@
 //! The rank of hugepages, and the search by rank for a span.
 //!
 //! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; its Figure 11's
-//! two others are here to be measured.
+//! others are here to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
@@ -14,7 +14,7 @@ const LOOKS: usize = 4;
 
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// The order of sparse hugepages.
+/// Of sparse hugepages.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -22,7 +22,6 @@ pub(crate) mod sealed {
     use super::{Found, Geometry, Lists, Trackers};
 
     pub trait Fit {
-        /// By longest free range and spans.
         fn rank(longest: u32, allocs: u32) -> usize;
         /// At a multiple of `align`.
         fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found;
@@ -35,7 +34,6 @@ fn chunk(allocs: u32) -> usize {
     CHUNKS - 1 - log.min(CHUNKS - 1)
 }
 
-/// In the first hugepage of a few lists.
 fn search<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
@@ -91,7 +89,6 @@ impl sealed::Fit for FullestFirst {
     }
 }
 
-/// A full search.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBestFit;
 
@@ -121,12 +118,12 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Ranked by most spans alone, since all their spans are short; lists are grouped by largest free
-/// block, so that room is found at once.
+/// Ranked by most spans alone, since all are short; grouped by largest free block, so that room is
+/// found at once.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
-    /// Pages; longer spans are sparse.
+    /// Longer spans are sparse.
     pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 

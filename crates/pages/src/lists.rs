@@ -1,12 +1,12 @@
 //! Ranked lists of hugepages; a bitmap finds the first non-empty one.
 //!
-//! **From.** TEMERAIRE §4.4; [`crate::fit`] ranks. **State.** Trackers' `next`/`prev` hold the
-//! place plus 1: zeros are empty lists.
+//! **From.** TEMERAIRE §4.4; [`crate::fit`] ranks. **State.** Links hold the place plus 1: zeros
+//! are empty lists.
 
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Of a family: eight for each longest free range from 0 to 256.
+/// Eight for each longest free range from 0 to 256.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 const _: () = assert!(WORDS < 64);
@@ -20,7 +20,6 @@ pub struct Lists {
     pub(crate) sums: Sums,
 }
 
-/// Of a family, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) used: u32,

@@ -1,7 +1,6 @@
 //! The trace of a page heap: its calls and their times, as bytes of a file.
 //!
-//! **What.** The parts of a file: [`Header`], [`Event`], a block's [`Seal`]. [`Trace`] reads a
-//! whole file; docs/trace.md has the format. **From.** TEMERAIRE §6.2: replayed on other policies.
+//! **What.** [`Trace`] reads a whole file; docs/trace.md has the format. **From.** TEMERAIRE §6.2.
 //!
 //! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB,
 //! little-endian.
@@ -14,8 +13,6 @@
 //! ```
 //! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
 //! after a kill.
-//!
-//! **Failure.** Another format or version, cut off or changed: a [`TraceError`] with the place.
 
 mod read;
 
@@ -25,7 +22,6 @@ use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pag
 
 pub const MAGIC: [u8; 8] = *b"craton\x1aT";
 pub const VERSION: u32 = 1;
-/// Bytes of a block, and of the header.
 pub const BLOCK_BYTES: usize = 4096;
 pub const SLOT_BYTES: usize = 16;
 /// The seal's slot follows.
@@ -39,7 +35,6 @@ const ALIGN_SHIFT: u32 = 53;
 const EVENT_USED: u32 = 58;
 const COUNT_SHIFT: u32 = 56;
 const SEAL_KIND: u64 = 15;
-/// Of a seal.
 const SEAL_ZEROS: u64 = 0b111 << (FLAG_SHIFT + 1);
 
 pub type Slot = [u64; 2];
@@ -58,7 +53,7 @@ pub struct Event {
     /// 48 bits: nine years.
     pub time_us: u64,
     pub kind: Kind,
-    /// The span; of [`Kind::Resize`] with its new length.
+    /// Of [`Kind::Resize`] with its new length.
     pub span: PageRange,
     /// A power of two; 1 except for [`Kind::Alloc`].
     pub align: Pages,
@@ -76,7 +71,7 @@ impl Event {
         [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
     }
 
-    /// Decodes a slot; `None`: empty.
+    /// `None`: empty.
     #[inline]
     pub const fn decode(slot: Slot) -> Option<Self> {
         let [head, span] = slot;
@@ -102,7 +97,7 @@ pub struct Seal {
     pub events: u8,
     /// The file ends here.
     pub last: bool,
-    /// Events dropped at the bound, or because the file could not grow; in the last block.
+    /// At the bound, or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -112,13 +107,13 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
-    /// Encodes the seal over the events that `sum` has seen.
+    /// `sum` has seen the events.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
     }
 
-    /// If any. The slot's second word is its checksum.
+    /// The slot's second word is its checksum.
     const fn decode(slot: Slot) -> Option<Self> {
         let head = slot[0];
         if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {
@@ -129,12 +124,12 @@ impl Seal {
     }
 }
 
-/// A checksum whose steps are invertible: a changed word changes the result.
+/// Its steps are invertible: a changed word changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Begins a block's checksum; the header is block 0.
+    /// The header is block 0.
     pub const fn of_block(number: u64) -> Self {
         let mut sum = Self(0);
         sum.mix(number + 1);
@@ -156,13 +151,11 @@ impl Sum {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Events.
     pub bound: u64,
     /// Most pages of the recorded heap.
     pub region: Pages,
 }
 
-/// That the checksum, the next word, covers.
 const HEADER_WORDS: usize = 5;
 
 impl Header {

@@ -3,8 +3,7 @@
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
 //! **State.** Two cache lines; all zeros: not yet granted. `L` is maintained: a free only lengthens
-//! the range around its pages, an allocation shortens the longest range only if it came from it.
-//!
+//! the range around its pages.
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;
@@ -16,14 +15,13 @@ use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Place {
-    /// The grant.
+    /// Not granted.
     #[default]
     Beyond = 0,
     /// Free, without memory.
     Unbacked,
     /// Free, with memory.
     Cached,
-    /// With short spans.
     Filler,
     /// Part of a span of several hugepages.
     Large,
@@ -36,13 +34,12 @@ pub(crate) enum Place {
 pub(crate) enum Left {
     #[default]
     Not = 0,
-    /// For a collapse later: it fills up.
+    /// It fills up.
     Later,
     /// Spans may stay untouched: it keeps no free memory.
     Unsure,
 }
 
-/// Tests tell states by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker<G = Huge2M> {
@@ -51,9 +48,8 @@ pub struct Tracker<G = Huge2M> {
     starts: PageBits<G>,
     /// Handed out since last unbacked: may have memory and be non-zero (P5).
     touched: PageBits<G>,
-    /// Of the list or bin, plus 1; 0: none.
+    /// In list or bin, plus 1; 0: none.
     pub(crate) next: u32,
-    /// Likewise.
     pub(crate) prev: u32,
     /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
     pub(crate) run: u32,
@@ -78,7 +74,6 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) guarded: bool,
     /// Requested although before the threshold.
     pub(crate) asked: bool,
-    /// Until seen to be used densely.
     pub(crate) left: Left,
     /// It must stay backed.
     pub(crate) collapsing: bool,
@@ -87,8 +82,7 @@ pub struct Tracker<G = Huge2M> {
 
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
-// SAFETY: empty bit sets, null links, counts of 0, `Place::Beyond`, `Left::Not`, `Family::Sparse`
-// and `false`s.
+// SAFETY: empty bit sets, null links, counts of 0, first variants and `false`s.
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
@@ -106,7 +100,7 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
-    /// It lost its memory; returns the pages that had some.
+    /// Returns the pages that had memory.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -124,15 +118,13 @@ impl<G: Geometry> Tracker<G> {
     pub(crate) fn starts(&self) -> &PageBits<G> {
         &self.starts
     }
-    /// U.
     pub(crate) fn used_pages(&self) -> u32 {
         self.used_pages.into()
     }
-    /// L, in pages.
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// A: with one that began before.
+    /// With one that began before.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
@@ -154,7 +146,6 @@ impl<G: Geometry> Tracker<G> {
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
-    /// The smallest free range for `pages` at a multiple of `align`.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
             return None;
@@ -185,7 +176,6 @@ impl<G: Geometry> Tracker<G> {
         self.extend(first, pages)
     }
 
-    /// Of a span of this hugepage that grew.
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
         let (_, run) = self.used.clear_run_around(first);
@@ -240,7 +230,6 @@ impl<G: Geometry> Tracker<G> {
         self.truncate(first, pages);
     }
 
-    /// Of a span of this hugepage that shrank.
     pub(crate) fn truncate(&mut self, first: u32, pages: u32) {
         debug_assert_eq!(self.used.count(first, pages), pages);
         self.used.remove(first, pages);
@@ -249,7 +238,6 @@ impl<G: Geometry> Tracker<G> {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
-    /// Of the spans in a range.
     pub(crate) fn recut(&mut self, first: u32, pages: u32, each: u32) {
         self.allocs -= self.starts.count(first, pages) as u16;
         self.starts.remove(first, pages);
@@ -259,12 +247,10 @@ impl<G: Geometry> Tracker<G> {
         }
     }
 
-    /// In this hugepage, of the span over page `at`.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)
     }
 
-    /// From the hugepage before.
     pub(crate) fn continues(&self) -> bool {
         self.used.contains(0) && !self.starts.contains(0)
     }

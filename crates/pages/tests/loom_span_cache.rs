@@ -1,4 +1,4 @@
-//! Spans between threads: none has two owners, none is lost, and a user sees the previous one's
+//! Spans between threads: none has two owners or is lost, and a user sees the previous one's
 //! writes.
 //!
 //! **Unsafe.** Cells whose races loom detects stand for a span's pages.
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const ONE: Pages = Pages(1);
 const SPANS: u32 = 3;
 
-/// For each span how often it was written.
+/// How often each span was written.
 struct World {
     cache: SpanCache,
     pages: [UnsafeCell<u32>; SPANS as usize],
@@ -34,7 +34,7 @@ impl World {
         self.pages[span.first.0 as usize].with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Uses the span, then frees it, also to the page heap if there is no room.
+    /// Also to the page heap if there is no room.
     fn put(&self, span: PageRange) -> u32 {
         self.write(span);
         u32::from(!self.cache.put(0, span, Density::Dense))

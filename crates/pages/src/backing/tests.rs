@@ -31,13 +31,11 @@ impl World {
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
     }
 
-    /// For a span that may stay untouched.
     fn alloc_unsure(&mut self, id: u32) {
         self.alloc(id, 1, false, 1);
         self.trackers[id as usize].occupy(0, 8);
     }
 
-    /// For slabs, beginning on small pages.
     fn alloc_later(&mut self, id: u32) {
         let slabs = Use { pages: Pages(1), fills_up: true, later: true };
         self.backing.expect(&mut self.trackers, &mut self.floor, (HugePageId(id), HugePages(1)), slabs, HugePages(1));

@@ -64,7 +64,6 @@ fn a_round_asks_the_system_a_few_times() {
     assert_eq!(round(&mut collapse, &t, &resident(BYTES, Some(0))).len() as u32, ROUND_ASKS);
 }
 
-/// Milliseconds on a processor, and by the clock.
 fn ms(processor: u64, wall: u64) -> Took {
     Took { processor_ns: processor * 1_000_000, wall_ns: wall * 1_000_000 }
 }
@@ -74,7 +73,6 @@ fn skipped(collapse: &mut Collapse) -> usize {
     (0..).take_while(|_| !collapse.is_due()).count()
 }
 
-/// Of a due round, each taking so long.
 fn collapses(collapse: &mut Collapse, took: Took) -> u32 {
     1 + (0..1000).take_while(|_| collapse.record(Ok(()), took)).count() as u32
 }

@@ -1,5 +1,5 @@
-//! Background work: release, backing, collapses ([`PageHeapExt`](crate::PageHeapExt)). A caller
-//! that releases the heap's lock in between calls a tick's steps, and a collapse's parts.
+//! Background work: release, backing, collapses. A caller may release the heap's lock between a
+//! tick's steps, and a collapse's parts.
 
 use super::Temeraire;
 use crate::backing::{HugeBacking, Use};
@@ -73,7 +73,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.release_some(there, breaking)
     }
 
-    /// Whole hugepages, then the filler's, then regions.
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
         let (want, mut done) = (u64::from(pages.0), 0);
         // A free hugepage may be partly backed.
@@ -121,8 +120,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether a hugepage is requested here: past the threshold, or for growth or a collapse,
-    /// except where broken.
+    /// Past the threshold, or for growth or a collapse, except where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
@@ -147,7 +145,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Whether hugepages came whole and the mode changed; `true`: the tick has more to check.
+    /// `true`: the tick has more to check.
     fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -208,7 +206,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// The system was slow: none are requested.
+    /// The system was slow.
     pub fn is_paused(&self) -> bool {
         self.growth.is_paused()
     }
@@ -231,7 +229,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Some(id)
     }
 
-    /// Into the cache, to be cleared, unless one waits there.
+    /// Unless one waits in the cache.
     pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
         let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
         self.growth.end_clears();
@@ -309,7 +307,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// In whichever part it is.
 fn reback<P: Fit, G: Geometry>(
     trackers: &mut Trackers<G>,
     filler: &mut Filler<P, G>,

@@ -9,10 +9,8 @@ use crate::region::{self, Held};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, Geometry, HugePageId};
 
-/// A violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The invariant's id.
     pub invariant: &'static str,
     pub at: HugePageId,
 }

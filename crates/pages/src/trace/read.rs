@@ -18,7 +18,7 @@ pub struct Trace<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// The place in bytes.
+    /// In bytes.
     pub at: u64,
     pub wrong: Wrong,
 }
@@ -26,16 +26,15 @@ pub struct TraceError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// The file does not begin as a trace.
     NoTrace,
     Version(u32),
     SlotBytes(u32),
-    /// Other sizes: bytes of a page, pages of a hugepage.
+    /// Bytes of a page, pages of a hugepage.
     PageSize(u32, u32),
     HeaderChecksum,
-    /// The file was cut off inside the header or a block.
+    /// Inside the header or a block.
     CutInside,
-    /// The file was cut off after a block that is not the last.
+    /// After a block that is not the last.
     CutBehind,
     Checksum,
     NoEvent,
@@ -86,8 +85,6 @@ fn slot(block: &[u8; BLOCK_BYTES], i: usize) -> Slot {
 }
 
 impl Header {
-    /// Decodes the start of a file.
-    ///
     /// # Errors
     /// No trace, another version or page size, changed, or cut off.
     pub fn decode(file: &[u8]) -> Result<Self, TraceError> {
@@ -225,7 +222,7 @@ impl<'a> Trace<'a> {
         self.events == 0
     }
 
-    /// Returns the number of events without a checksum: the recorder was killed, or still runs.
+    /// Events without a checksum: the recorder was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
@@ -234,22 +231,20 @@ impl<'a> Trace<'a> {
         self.complete
     }
 
-    /// Returns the dropped events. `None`: the recording reached its bound and was killed.
+    /// `None`: the recording reached its bound and was killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }
 
-    /// Returns the time of the last event.
     pub fn duration_us(&self) -> u64 {
         self.duration_us
     }
 
-    /// Returns the pages up to the highest in an event.
+    /// Up to the highest in an event.
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
-    /// Returns the events in order.
     pub fn events(&self) -> impl Iterator<Item = Event> + use<'a> {
         let blocks = self.blocks;
         blocks.iter().flat_map(|block| (0..BLOCK_EVENTS).map_while(|i| Event::decode(slot(block, i))))

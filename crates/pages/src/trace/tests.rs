@@ -26,7 +26,7 @@ fn put(file: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
-/// As a recorder leaves it; `spare` empty blocks behind one not ended.
+/// `spare` empty blocks follow.
 fn file(events: &[Event], ended: Option<u64>, spare: usize) -> Vec<u8> {
     let full = events.len() / BLOCK_EVENTS;
     // The next event seals a block.

@@ -6,7 +6,6 @@ use craton_sim::{Call, FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// With dense spans of one page.
 fn fill(world: &mut World, hugepages: u32) {
     for _ in 0..hugepages * 256 {
         world.step(Op::Alloc { pages: 1, align: 1, dense: true }).unwrap();
@@ -87,7 +86,6 @@ fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
 fn a_hugepage_that_was_broken_is_guarded_until_it_is_dense_again() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
     fill(&mut world, 4);
-    // Every second span of the second hugepage.
     (0..128).for_each(|i| world.step(Op::Free { nth: 256 + i }).unwrap());
     world.step(Op::ReleaseAll(Breaking::Always)).unwrap();
     world.check();
@@ -149,7 +147,7 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
-/// Hugepages of spans that fill the region's front: longer ones would leave it out.
+/// Of spans that fill the region's front: longer ones would leave it out.
 const IN_FRONT: [u32; 3] = [3, 3, 2];
 
 #[test]
@@ -234,11 +232,10 @@ fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     world.check();
-    // The collapse backs what was just unbacked.
     world.sim.clone().back(HugePageId(0).range()).expect("nothing refuses");
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
-    // Such spans may stay untouched: nothing is kept.
+    // Such spans may stay untouched.
     assert_eq!(world.heap.inner().stats().cached, Pages(0));
     world.step(Op::alloc(3 * 256, 1)).unwrap();
     world.check();
@@ -279,7 +276,6 @@ fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_
     world.step(Op::Back(HugeBacking::NEVER)).unwrap();
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
-    // Used again before the collapse is over.
     world.step(Op::alloc(8 * 256 - 3, 1)).unwrap();
     world.check();
     assert_eq!((world.sim.is_huge(HugePageId(0)), world.sim.is_huge(HugePageId(1))), (true, false));

@@ -1,4 +1,4 @@
-//! Random sequences against the naive model, every invariant walked after each step.
+//! Random sequences against the naive model.
 
 use super::{P, World};
 use crate::common::Op;
@@ -28,7 +28,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         7 => (pages(), prop_oneof![6 => Just(0u32), 3 => 1..8u32, 1 => 8..12u32])
             .prop_map(|(pages, log)| Op::alloc(pages, 1 << log)),
-        // Slabs of small objects are short and aligned to themselves; others are allowed.
+        // Slabs of small objects are short and aligned to themselves.
         5 => (prop_oneof![6 => (0..4u32).prop_map(|log| 1 << log), 1 => pages()], 0..4u32)
             .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log, dense: true }),
         8 => any::<usize>().prop_map(|nth| Op::Free { nth }),

@@ -17,7 +17,6 @@ fn second(world: &mut World) -> u64 {
     world.heap.inner_mut().tick().released << craton_base::PAGE_SHIFT
 }
 
-/// Half-empty hugepages.
 fn half_empty(world: &mut World, hugepages: u32) {
     (0..2 * hugepages).for_each(|_| world.step(Op::alloc(128, 1)).unwrap());
     (0..hugepages as usize).for_each(|nth| world.step(Op::Free { nth }).unwrap());
@@ -50,7 +49,7 @@ fn a_rate_of_less_than_a_page_a_second_is_held_too() {
     half_empty(&mut world, 4);
     world.heap.inner_mut().set_release_rate(1024);
     let released: u64 = (0..DEMAND_S + 1600).map(|_| second(&mut world)).sum();
-    // Half a hugepage goes when its first page is due, the next when that is made up for.
+    // The next goes when the first is made up for.
     assert_eq!(released, 2 * MIB);
     world.check();
     world.drain();
@@ -133,7 +132,6 @@ fn a_short_free_range_goes_before_a_long_one_which_a_large_span_wants_back() {
 #[test]
 fn hugepages_that_are_mostly_free_go_before_nearly_full_ones() {
     let mut world = world();
-    // Two hugepages with 128 used pages, and two with 240.
     for pages in [128, 128, 128, 128, 240, 16, 240, 16] {
         world.step(Op::alloc(pages, 1)).unwrap();
     }

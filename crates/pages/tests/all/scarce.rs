@@ -6,7 +6,6 @@ use craton_sim::{Call, FaultRule, Rng, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Dense spans of one page.
 fn filled(hugepages: u32, mode: ThpMode) -> World {
     let mut world = World::new(4 * hugepages, mode, HugeBacking::ALWAYS);
     fill(&mut world, hugepages);
@@ -33,7 +32,7 @@ fn whole(world: &World) -> HugePages {
     HugePages((world.sim.huge_bytes().0 >> 21) as u32)
 }
 
-/// The heap cannot know all, so no sums are compared; but no memory may be left.
+/// No sums are compared, since the heap cannot know all; but no memory may be left.
 fn empty(world: &mut World) {
     while !world.out.is_empty() {
         world.step(Op::Free { nth: 0 }).unwrap();

@@ -1,5 +1,4 @@
-//! Every sequence of up to three or four operations, six in the full form, on three hugepages, in
-//! small and huge memory.
+//! Every sequence of up to three or four operations, six in the full form, on three hugepages.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -26,7 +25,7 @@ const OPS: [Op; 15] = [
     Op::ReleaseAll(Breaking::Always),
 ];
 
-/// Checks after the last step of the sequence of `code`'s digits: its beginnings are sequences too.
+/// Checks after the last step: beginnings are sequences too.
 fn run(mut code: u32, len: u32, thp: ThpMode) {
     let mut world = World::new(3, thp, HugeBacking::ALWAYS);
     let mut done = [None; 8];

@@ -18,7 +18,6 @@ struct FirstFit<F> {
     granted: HugePages,
     /// By first page: length and density.
     spans: BTreeMap<u32, (u32, Density)>,
-    /// With memory.
     touched: Vec<bool>,
 }
 
@@ -27,7 +26,6 @@ impl<F: Floor> FirstFit<F> {
         Self { floor, granted: HugePages(0), spans: BTreeMap::new(), touched: vec![false; CAPACITY.pages().0 as usize] }
     }
 
-    /// Below the capacity.
     fn gaps(&self) -> Vec<PageRange> {
         let (mut at, mut gaps) = (0, Vec::new());
         for (first, len) in self.spans.iter().map(|(f, (l, _))| (*f, *l)).chain([(CAPACITY.pages().0, 0)]) {

@@ -1,4 +1,4 @@
-//! Instructions out of arbitrary bytes, and their interpreter: for fuzzing and random tests.
+//! Instructions out of arbitrary bytes, and their interpreter.
 
 use super::{Op, World};
 use arbitrary::{Arbitrary, Unstructured};
@@ -11,7 +11,6 @@ const LONGEST: usize = 400;
 /// Soon full; with regions.
 const CAPACITIES: [u32; 3] = [5, 40, 640];
 
-/// In pages.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Size {
     Few(u8),
@@ -21,7 +20,6 @@ pub enum Size {
     Any(u32),
 }
 
-/// Of release.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Way {
     Never,
@@ -75,7 +73,6 @@ pub struct Program {
     capacity: u32,
     thp: ThpMode,
     from: u32,
-    /// On hugepages of 8 pages.
     tiny: bool,
     pub instructions: Vec<Instruction>,
 }
@@ -116,7 +113,6 @@ impl<'a> Arbitrary<'a> for Program {
 }
 
 impl Program {
-    /// Walks every invariant after each instruction.
     pub fn run(&self) {
         if self.tiny { self.run_on::<Huge64K>() } else { self.run_on::<Huge2M>() }
     }
