@@ -5,13 +5,13 @@ use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-/// For the largest hugepage, 256 pages.
+/// Of the largest hugepage, 256 pages.
 const MOST_WORDS: usize = 4;
 
 /// Up to here one loop over all words beats a walk over runs.
 const SHORT_RUNS: u32 = 6;
 
-/// A set of `0..G::PAGES`. All zero bytes are the empty set.
+/// Of `0..G::PAGES`. All zero bytes are the empty set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PageBits<G = Huge2M> {
     words: [u64; MOST_WORDS],
@@ -23,7 +23,7 @@ const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// Free blocks of 1, 2, 4 and 8 pages in a word, each by its first bit.
+/// Of 1, 2, 4 and 8 pages, each by its first bit.
 #[inline]
 fn blocks(free: u64) -> [u64; 4] {
     let two = free & (free >> 1) & 0x5555_5555_5555_5555;
@@ -46,7 +46,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// First set bit of `word(0)`, `word(1)`, … from `from` on, or 256.
+    /// Or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -64,7 +64,7 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that holds all of the range, and its bits; `None`: two words do.
+    /// The word that holds all of the range; `None`: two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -84,7 +84,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Adds pages; `first + len` ≤ 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -93,7 +93,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Removes pages; `first + len` ≤ 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -136,19 +136,19 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Returns the first member from `from` on, or 256.
+    /// The first member from `from` on, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// Returns the first non-member from `from` on, or 256.
+    /// The first non-member from `from` on, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
     }
 
-    /// Returns the first non-member, or member of `ends`, from `from` on; or 256.
+    /// The first non-member, or member of `ends`, from `from` on; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w] | ends.words[w])
@@ -169,14 +169,14 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// Returns the run of non-members around the non-member `i`, as `(first, len)`.
+    /// The run of non-members around the non-member `i`, as `(first, len)`.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);
         (first, self.next_set(i) - first)
     }
 
-    /// Returns the runs of non-members in order, as `(first, len)`.
+    /// In order, as `(first, len)`.
     pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
@@ -190,7 +190,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Returns the longest run of non-members; `at_most` is a bound that the caller knows.
+    /// `at_most` is a bound that the caller knows.
     #[inline]
     pub fn longest_clear(&self, at_most: u32) -> u32 {
         if at_most <= SHORT_RUNS {
@@ -208,7 +208,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// [`PageBits::clear_runs`] until `each` breaks; faster: a dozen instructions a run.
+    /// [`PageBits::clear_runs`] until `each` breaks; faster.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
         let (mut first, mut len) = (0, 0);
@@ -276,8 +276,8 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// First page of an aligned block of `1 << level` non-members (level ≤ 3), cut from the
-    /// smallest block of up to 8.
+    /// The first page of `1 << level` aligned non-members (level ≤ 3), cut from the smallest block
+    /// of up to 8.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

@@ -5,9 +5,9 @@ use core::fmt::Debug;
 use core::hash::Hash;
 
 pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
-    /// log2 of the pages in a hugepage, 3 to 8.
+    /// 3 to 8.
     const SHIFT: u32;
-    /// A power of two.
+    /// In hugepages, a power of two.
     const REGION: u32;
 
     const PAGES: u32 = 1 << Self::SHIFT;
@@ -44,7 +44,7 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     fn range(id: HugePageId) -> PageRange {
         Self::run(id, HugePages(1))
     }
-    /// Splits a range at hugepages, as (hugepage, first page in it, pages).
+    /// At hugepages, as (hugepage, first page in it, pages).
     fn parts(range: PageRange) -> impl Iterator<Item = (HugePageId, u32, u32)> {
         let (mut at, end) = (range.first, range.end());
         core::iter::from_fn(move || {

@@ -2,7 +2,7 @@
 
 use crate::{HugePages, PageId, PageRange, Pages};
 
-/// No memory or address space is left. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
@@ -15,18 +15,18 @@ pub enum CollapseError {
     Busy,
     /// Short of a resource for a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// The system cannot: before Linux 6.1, without hugepages, or with nothing resident (`EINVAL`).
+    /// Before Linux 6.1, without hugepages, or with nothing resident (`EINVAL`).
     Unsupported,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Memory lies on hugepages, where the system can.
+    /// Where the system can.
     Huge,
     Small,
 }
 
-/// Parts of [`Residency`] to find out. Each costs system calls; others stay unset.
+/// Each costs system calls; others stay unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
     Resident,
@@ -36,20 +36,19 @@ pub enum Ask {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
-    /// Bytes with physical memory.
     pub resident_bytes: usize,
-    /// Bytes on physical hugepages; `None` where the system does not report it.
+    /// `None` where the system does not report it.
     pub huge_bytes: Option<usize>,
 }
 
-/// One region of address space, in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
+/// Address space in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
     /// Makes the first `total` hugepages, at least the last grant, usable. *Post:* the new part
-    /// reads as zeros and takes small pages when touched, unless [`Floor::advise`] says otherwise.
-    /// *Refused:* no change.
+    /// reads as zeros, on small pages unless [`Floor::advise`] says otherwise. *Refused:* no
+    /// change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// Prepares memory for its first touch. *Contents:* survive.
+    /// Before the first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// *Contents:* read as zeros. *Refused:* they survive.
@@ -58,19 +57,19 @@ pub trait Floor {
     /// Makes whole resident hugepages physically huge. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// Advises the system from the next touch on; `true` if accepted. *Contents:* survive.
+    /// From the next touch on; `true` if accepted. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// Returns the range's residency, as far as the system reports it.
+    /// As far as the system reports it.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
-/// The density of a span: many small objects live as long as the last of them.
+/// Many small objects live as long as the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
-    /// A span of one object, or a few large ones.
+    /// One object, or a few large ones.
     Sparse,
-    /// A span of more than 16 objects.
+    /// More than 16 objects.
     Dense,
 }
 
@@ -86,15 +85,13 @@ pub enum SpanError {
     /// Or no address space.
     NoMemory,
     Empty,
-    /// More pages, or a larger alignment, than the region has.
+    /// Pages or alignment exceed the region.
     TooLong(Pages),
-    /// The alignment is not a power of two.
+    /// Not a power of two.
     Alignment(Pages),
-    /// No live span begins here; the page is in use or was never granted.
+    /// The page is in use or was never granted.
     NeverGiven(PageId),
-    /// No live span lies here.
     AlreadyFree(PageId),
-    /// The live span has another length.
     WrongLength(PageId),
 }
 
@@ -118,27 +115,26 @@ impl core::fmt::Display for SpanError {
     }
 }
 
-/// The source of spans for slabs and large objects.
 pub trait SpanSource {
-    /// Allocates `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
+    /// `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
     /// A whole span of `alloc`.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
-    /// A sparse span, in place. Returns whether all added bytes read as zero.
+    /// A sparse span, in place. Whether all added bytes read as zero.
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
-/// Allocates 2^order aligned frames at a time, from huge frames that come and go. Threads may share
-/// it if [`Sync`]. A refusal changes nothing.
+/// Allocates 2^order aligned frames, from huge frames that come and go. Threads may share it if
+/// [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
     type Error: core::error::Error + Copy;
 
     /// log2 of a huge frame's frames.
     const HUGE_ORDER: u32;
 
-    /// Returns the first frame. Separates densities while there is room.
+    /// The first frame. Separates densities while there is room.
     fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
 
     /// Any number and alignment, if all are free.
@@ -158,7 +154,7 @@ pub trait FrameSource {
 }
 
 pub trait Clock {
-    /// Since some fixed moment; never goes back.
+    /// Never goes back.
     fn now_ns(&self) -> u64;
 }
 

@@ -1,8 +1,7 @@
 //! Metadata arrays that grow with the heap.
 //!
-//! **What.** A [`Table`] in the metadata arena has an entry for each page or hugepage. Its address
-//! space is reserved once for the largest heap; [`crate::Floor::reserve`] makes entries of granted
-//! pages usable, all zero. It never moves or shrinks; no reference spans ungranted entries.
+//! **What.** An entry for each page or hugepage; [`crate::Floor::reserve`] makes entries of granted
+//! pages usable, all zero. A table never moves or shrinks; no reference spans ungranted entries.
 //! **Unsafe.** Keeps an array in given memory.
 
 /// # Safety

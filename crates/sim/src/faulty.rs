@@ -6,7 +6,7 @@ use craton_base::{
     SpanSource,
 };
 
-/// Refuses before the layer below is called, which stays unchanged.
+/// The layer below is not called.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,
@@ -23,7 +23,7 @@ impl<T> Faulty<T> {
         &self.inner
     }
 
-    /// The wrapped value, past the plan.
+    /// Past the plan.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

@@ -9,12 +9,10 @@ use craton_base::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When hugepages come at first touch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpMode {
     /// But where small pages are advised.
     Always,
-    /// Hugepages come where they are advised.
     Madvise,
     Never,
 }
@@ -30,16 +28,15 @@ pub struct FloorCalls {
     pub refused: u64,
     /// First touches, also by `back`.
     pub small_faults: u64,
-    /// First touches, also by `back`.
     pub huge_faults: u64,
     pub pages_unbacked: u64,
-    /// Pages that `collapse` backed.
+    /// Pages.
     pub pages_collapsed: u64,
-    /// Hugepages that a partial `unback`, or a write after a fork, split.
+    /// By a partial `unback`, or a write after a fork.
     pub splits: u64,
-    /// First touches that might be huge and found no frame.
+    /// First touches that found no frame.
     pub fallbacks: u64,
-    /// Copied by a write after a fork.
+    /// By a write after a fork.
     pub copies: u64,
 }
 
@@ -49,9 +46,9 @@ struct Hugepage<G> {
     written: PageBits<G>,
     advised_huge: PageBits<G>,
     advised_small: PageBits<G>,
-    /// Backed pages in one physical frame of a hugepage's size; all of a huge one.
+    /// In one physical frame of a hugepage's size; all of a huge one.
     framed: PageBits<G>,
-    /// A forked child has their memory too.
+    /// With a forked child.
     shared: PageBits<G>,
     inherited: bool,
     huge: bool,
@@ -85,7 +82,6 @@ struct State<G> {
     collapse_error: CollapseError,
     frames: HugeFrames,
     forked: bool,
-    /// Each collapse advances it.
     collapse_cost: Option<(VirtualClock, u64)>,
 }
 
@@ -195,14 +191,14 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
-    /// Makes a floor of at most `capacity` hugepages; none is granted yet.
+    /// Of at most `capacity` hugepages; none is granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// Makes a floor of any geometry.
+    /// Of any geometry.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -225,14 +221,13 @@ impl<G: Geometry> SimFloor<G> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program writes to each page.
     pub fn touch(&self, range: PageRange) {
         let mut s = self.lock();
         s.assert_granted("touch", range);
         s.fault_in(range, true);
     }
 
-    /// Pages written since they last lost their memory; others read as zeros.
+    /// Since they last lost their memory; others read as zeros.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -245,7 +240,7 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// The advice for the whole hugepage; `None` if none or mixed.
+    /// `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -261,7 +256,6 @@ impl<G: Geometry> SimFloor<G> {
         HugePages(self.lock().granted)
     }
 
-    /// The process's resident size.
     pub fn backed_bytes(&self) -> Bytes {
         Bytes(self.lock().backed_pages as usize * Pages(1).bytes().0)
     }
@@ -274,27 +268,26 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().calls
     }
 
-    /// Sets the mode from the next touch on.
+    /// From the next touch on.
     pub fn set_thp(&self, thp: ThpMode) {
         self.lock().thp = thp;
     }
 
-    /// Sets the error that failing collapses return; at first it is [`CollapseError::NoMemory`].
+    /// At first [`CollapseError::NoMemory`].
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
 
-    /// Frames free from now on; `None`, as at first: endless.
+    /// `None`, as at first: endless.
     pub fn set_free_frames(&self, free: Option<u32>) {
         self.lock().frames.set_free(free);
     }
 
-    /// Free frames; `None` means endless.
     pub fn free_frames(&self) -> Option<u32> {
         self.lock().frames.free()
     }
 
-    /// Makes `percent` of requests for frames fail, chosen by the seed.
+    /// Makes requests for frames fail, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }
@@ -327,7 +320,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().forked
     }
 
-    /// Backed pages outside `used`, a set for each hugepage.
+    /// A set for each hugepage.
     pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
         let s = self.lock();
         let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {

@@ -1,9 +1,8 @@
-//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014):
-//! every seed is good, one word of state, all machines agree.
+//! SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every seed is good, all machines agree.
 
 use std::ops::Range;
 
-/// A generator of random numbers, not for secrets.
+/// Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -28,25 +27,23 @@ impl Rng {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Panics when empty.
     pub fn in_range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "Rng::in_range({range:?}): the range is empty");
         range.start + self.below(range.end - range.start)
     }
 
-    /// Draws a size of 1 to `max` (≥ 1), log-uniform, as programs request them.
+    /// 1 to `max` (≥ 1), log-uniform, as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;
         self.in_range(low..low.saturating_mul(2)).min(max)
     }
 
-    /// Returns true once in `n` (≥ 1) calls, on average.
+    /// `n` ≥ 1.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// Panics for an empty slice.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

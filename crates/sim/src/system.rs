@@ -28,7 +28,6 @@ struct State {
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
     touch_ns: AtomicU64,
-    /// Where closed ranges begin.
     shut: Mutex<BTreeSet<usize>>,
 }
 
@@ -44,7 +43,7 @@ impl SimSystem {
         Self { state: Arc::default(), faults }
     }
 
-    /// Sets the processor of every thread.
+    /// Of every thread.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
@@ -53,7 +52,6 @@ impl SimSystem {
         self.state.touch_ns.store(ns, Ordering::Relaxed);
     }
 
-    /// Where closed ranges begin.
     pub fn shut_ranges(&self) -> BTreeSet<usize> {
         self.state.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -67,7 +65,7 @@ impl SimSystem {
     }
 
     fn new_block(&self, bytes: usize, align: usize) -> Option<usize> {
-        // By hand: the allocator clears what it aligns itself.
+        // The allocator clears what it aligns itself.
         let align = align.max(PAGE);
         let layout = Layout::from_size_align(bytes.checked_add(align)?, 16).ok()?;
         // SAFETY: the layout is not empty.
@@ -143,7 +141,7 @@ impl Mappings for SimSystem {
         if self.faults.refuses(Call::Move) {
             return false;
         }
-        // SAFETY: both are the caller's; the source reads as zeros from now on.
+        // SAFETY: both are the caller's.
         unsafe {
             Self::copy(at, to, bytes);
             (at as *mut u8).write_bytes(0, bytes);

@@ -1,6 +1,6 @@
-//! Numbers and sizes in the values of options, for the library and `craton` alike.
+//! Numbers and sizes in the values of options.
 
-/// A number in digits alone, below 2^64.
+/// In digits alone, below 2^64.
 #[inline(never)]
 pub fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {

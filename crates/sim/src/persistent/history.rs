@@ -1,9 +1,8 @@
 //! One cache line: its durable content, and the stores that no fence covers yet.
 //!
 //! **State.** For each thread that flushed the line, how many stores its next fence makes durable.
-//! **Invariants.** A thread covers at most the stores there are. A crash leaves a prefix of the
-//! stores; of a line store that comes next, any subset of the words (NVAlloc §2.1; write-combining
-//! buffers drain in any order).
+//! A crash leaves a prefix of the stores; of a line store that comes next, any subset of the words
+//! (NVAlloc §2.1; write-combining buffers drain in any order).
 
 use craton_base::{LINE_WORDS, Line};
 use std::collections::HashSet;
@@ -98,7 +97,7 @@ impl History {
         line
     }
 
-    /// Distinct, after a crash; the durable one first.
+    /// Distinct; the durable one first.
     pub(super) fn contents(&self) -> Vec<Line> {
         let (mut contents, mut before) = (vec![self.durable], self.durable);
         for store in &self.stores {

@@ -1,9 +1,7 @@
 //! Moments of simulated persistent memory, and the contents that a crash then can leave.
 //!
-//! **What.** A [`Moment`] is durable memory and the unfenced stores above it. [`Moment::images`]
-//! chooses one content for each line, independently.
-//! **State.** Moments and images share pages with the medium, which copies before it changes. Equal
-//! contents have equal digests.
+//! **What.** [`Moment::images`] chooses one content for each line, independently. Moments and
+//! images share pages with the medium, which copies before it changes.
 //! **Cost.** A moment: a copy of the map of unfenced lines. An image: the lines that differ.
 
 use super::history::History;
@@ -19,7 +17,7 @@ const ZEROS: Line = [0; LINE_WORDS];
 
 pub(super) type Page = [Line; PAGE_LINES as usize];
 
-/// Pages that are not zero, and the digest of all.
+/// That are not zero.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Contents {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
@@ -69,9 +67,9 @@ fn digest(line: u64, content: &Line) -> u128 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A word of the line at this offset.
+    /// At this offset of the line.
     Store(u64),
-    /// Stored a line past the cache.
+    /// Past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -91,7 +89,7 @@ pub struct Moment {
     pub(super) step: u64,
 }
 
-/// Contents after a crash, for [`from_image`](super::SimPersistent::from_image).
+/// For [`from_image`](super::SimPersistent::from_image).
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(super) len: u64,
@@ -130,7 +128,7 @@ impl Image {
         self.contents.line(at / LINE_BYTES)[(at % LINE_BYTES / 8) as usize]
     }
 
-    /// Damages a word, for tests of checksums.
+    /// For tests of checksums.
     pub fn set_word(&mut self, at: u64, value: u64) {
         let mut line = self.contents.line(at / LINE_BYTES);
         line[(at % LINE_BYTES / 8) as usize] = value;
@@ -148,7 +146,6 @@ impl Image {
     }
 }
 
-/// By a crash.
 #[derive(Debug)]
 enum Choice {
     Line { line: u64, contents: Vec<Line>, seen: usize },
@@ -163,7 +160,6 @@ impl Choice {
         }
     }
 
-    /// Without a crash.
     fn seen(&self) -> usize {
         match self {
             Self::Line { seen, .. } => *seen,
@@ -177,7 +173,7 @@ impl Moment {
         self.step
     }
 
-    /// The event before this moment; `None` at the start.
+    /// Before this moment; `None` at the start.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
@@ -200,16 +196,16 @@ impl Moment {
         self.image(&choices, &vec![0; choices.len()])
     }
 
-    /// Distinct, after a crash here: all, or at most `most`: nothing and everything unfenced, each
-    /// line alone lost or kept, and a random sample.
+    /// Distinct, after a crash here: all, or at most `most`: the extremes, each line alone lost or
+    /// kept, and a random sample.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Images {
         let choices = self.choices();
         let ways = choose(&choices, most, rng);
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// Images with only those contents that the last event made possible. A test that reads all
-    /// images of a first moment and the new ones of each later one meets every crash once.
+    /// Only those that the last event made possible: with all images of a first moment, a test
+    /// meets every crash once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {
@@ -222,7 +218,6 @@ impl Moment {
 
     fn new_ways(&self, line: u64, choices: &mut Vec<Choice>, most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
         let Some(history) = self.unfenced.get(&line) else {
-            // Persistent caches: it is durable.
             return choose(choices, most, rng);
         };
         let contents = history.new_contents();
@@ -258,7 +253,6 @@ impl Moment {
     }
 }
 
-/// Made one by one.
 #[derive(Debug)]
 pub struct Images {
     moment: Moment,
@@ -322,7 +316,6 @@ fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
             break;
         }
     }
-    // A sample may repeat an earlier one.
     for _ in 0..2 * most {
         let ways = choices.iter().map(|choice| rng.below(choice.ways() as u64) as usize).collect();
         if add(ways) >= most {

@@ -216,7 +216,6 @@ fn stores_to_arrays_count_once_they_are_reported() {
     medium.flush(196);
     medium.fence();
     assert_eq!((values(&medium, 136), values(&medium, 192)), (HashSet::from([7]), HashSet::from([3 << 32])));
-    // The same array again, and none beyond the end.
     assert!(std::ptr::eq(words, medium.array(64, 10).unwrap()));
     assert!(medium.array(SIZE - 64, 9).is_none());
     medium.word(72).store(1, Ordering::Relaxed);

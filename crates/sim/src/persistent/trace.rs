@@ -1,9 +1,8 @@
 //! A heap's calls on its medium: counters, flush addresses, and modelled time.
 //!
 //! **From.** NVAlloc §3.1: the reflush distance counts distinct lines flushed since the line's last
-//! flush; below 4 it costs 800 ns to 500 ns. Mean reflush: 3 times a random, 7 times a sequential
-//! write. §3.3: sequential is within an XPLine of 256 bytes or to the next. Figure 2 plots the
-//! flush addresses.
+//! flush; below 4 it costs 800 ns to 500 ns. §3.3: sequential is within an XPLine of 256 bytes or
+//! to the next.
 //! **Threads.** Distances and sequences are each thread's. **Not here.** Bandwidth, and waits of
 //! threads for each other.
 
@@ -14,14 +13,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 const XPLINE_BYTES: u64 = 256;
-/// A flush at a distance below this is a reflush.
+/// Below this a flush is a reflush.
 pub const REFLUSH_DISTANCES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// The cost by reflush distance.
+    /// By reflush distance.
     pub reflush_ns: [u64; REFLUSH_DISTANCES],
-    /// The cost of a flush to the last flush's XPLine, or the next.
+    /// To the last flush's XPLine, or the next.
     pub sequential_ns: u64,
     pub random_ns: u64,
     /// Besides the flushes that it waits for.
@@ -35,17 +34,17 @@ impl Latency {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Words, updates included.
+    /// Words, with updates.
     pub stores: u64,
     pub line_stores: u64,
-    /// Flushes; line stores do not count.
+    /// Line stores do not count.
     pub flushes: u64,
     pub fences: u64,
-    /// Flushes of lines not stored to since their last flush. A counting wrapper cannot see them.
+    /// Of lines not stored to since their last flush. A counting wrapper cannot see them.
     pub clean_flushes: u64,
-    /// Flushes and line stores, by distance.
+    /// With line stores, by distance.
     pub reflushes: [u64; REFLUSH_DISTANCES],
-    /// Other flushes and line stores, to the last XPLine or the next.
+    /// Others, to the last XPLine or the next.
     pub sequential: u64,
     pub random: u64,
     /// Summed over threads.
@@ -54,7 +53,7 @@ pub struct Counters {
 
 #[derive(Debug, Default)]
 struct OfThread {
-    /// Distinct, the last flushed first.
+    /// The last flushed first.
     recent: Vec<u64>,
     xpline: Option<u64>,
 }
@@ -64,7 +63,6 @@ pub(super) struct Trace {
     latency: Latency,
     pub(super) counters: Counters,
     threads: HashMap<ThreadId, OfThread>,
-    /// In order.
     first: Vec<u64>,
     keep_first: usize,
     by_line: BTreeMap<u64, u64>,
@@ -124,7 +122,7 @@ impl Trace {
         self.first.clone()
     }
 
-    /// Flushes and line stores in each `bytes` bytes.
+    /// And line stores, in each `bytes` bytes.
     pub(super) fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         let mut parts = BTreeMap::new();
         for (line, count) in &self.by_line {
@@ -163,12 +161,12 @@ impl<M: Medium> Counted<M> {
         self.trace().reset(keep_first);
     }
 
-    /// Addresses of the first flushes and line stores, in order.
+    /// With line stores, in order.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.trace().first_flushes()
     }
 
-    /// Flushes and line stores in each `bytes` bytes.
+    /// And line stores, in each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.trace().histogram(bytes)
     }

@@ -2,8 +2,7 @@
 //!
 //! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
 //! zeroed memory. An atomic here takes its initial value at its first touch in each run.
-//! **Threads.** loom takes the first touch for the initialisation: a model first touches alone what
-//! two threads would touch unordered. Models run one after the other.
+//! **Threads.** A model first touches alone what two threads would touch unordered.
 //! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
 //! **Unsafe.** Cells written without a lock: loom runs one thread at a time.
 
@@ -15,7 +14,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use std::sync::atomic as plain;
 
-/// From 1 on. An atomic of another run begins anew.
+/// An atomic of another run begins anew.
 static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -151,7 +150,7 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// loom's threads share the thread pointer, so this counts them.
+/// loom's threads share the thread pointer.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
