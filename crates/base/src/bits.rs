@@ -1,5 +1,4 @@
-//! A set of the pages of one hugepage: a few word operations each, since the page heap's lock is
-//! held.
+//! A set of the pages of one hugepage: a few word operations each, under the page heap's lock.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;

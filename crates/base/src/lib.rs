@@ -1,8 +1,7 @@
 //! Units, bit sets, metadata tables and the small traits between Craton's layers.
 //!
 //! **Units.** A *page* is 8 KiB, a *hugepage* 256 pages, whatever the machine's page size. Page 0
-//! is the region's first: policies count pages; only the floor and layers that hand out pointers
-//! know addresses.
+//! is the region's first: only the floor and layers that hand out pointers know addresses.
 #![no_std]
 
 pub mod atomic;

@@ -1,11 +1,11 @@
 //! The seam below a persistent heap: memory whose contents outlive the process.
 //!
-//! **What.** A [`Medium`] is bytes from 0, in words of 8. A store is *durable* when the medium's
-//! [`Promise`] covers it: at once where caches persist or only the process can die, else after
-//! [`flush`](Medium::flush) of its line and a [`fence`](Medium::fence). A bad offset panics: it is
-//! the heap's bug, or an unchecked damaged file.
-//! **From.** NVAlloc §2.1; x86's store order: a cache may evict a line at any time, so a crash
-//! leaves some prefix of each line's stores; only fences order lines.
+//! **What.** A store is *durable* when the medium's [`Promise`] covers it: at once where caches
+//! persist or only the process can die, else after [`flush`](Medium::flush) of its line and a
+//! [`fence`](Medium::fence). A bad offset panics: it is the heap's bug, or an unchecked damaged
+//! file.
+//! **From.** NVAlloc §2.1; x86's store order: a crash leaves some prefix of each line's stores;
+//! only fences order lines.
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! Metadata arrays that grow with the heap.
 //!
-//! **What.** An entry for each page or hugepage; [`crate::Floor::reserve`] makes entries of granted
-//! pages usable, all zero. A table never moves or shrinks; no reference spans ungranted entries.
+//! [`crate::Floor::reserve`] makes entries of granted pages usable, all zero. A table never moves
+//! or shrinks; no reference spans ungranted entries.
 //! **Unsafe.** Keeps an array in given memory.
 
 /// # Safety

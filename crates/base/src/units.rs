@@ -1,5 +1,4 @@
-//! Units. Named functions convert, for the machine's hugepages ([`Huge2M`]); code over any
-//! [`Geometry`] converts by that.
+//! Units. Named functions convert, for [`Huge2M`]; code over any [`Geometry`] converts by that.
 
 use crate::{Geometry, Huge2M};
 

@@ -1,6 +1,5 @@
 //! A bell that ends a thread's timed sleep early.
 //!
-//! **What.** Uses only `futex`, which programs that restrict system calls permit.
 //! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged. Another
 //! process cannot wake a sleeper: it writes a byte of the upper half and interrupts the system
 //! call, which restarts and finds the bell not silent.

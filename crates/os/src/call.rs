@@ -1,7 +1,7 @@
 //! System calls that are no cancellation points.
 //!
 //! **What.** A thread cancelled in the C library's `open`, `write` and others (pthreads(7)) would
-//! keep malloc's locks for ever. These calls go past the C library; failures are -1 and `errno`.
+//! keep malloc's locks for ever.
 //! **Unsafe.** Each has the preconditions of its call.
 
 use core::ffi::{CStr, c_int, c_void};

@@ -1,8 +1,7 @@
-//! Limits of the process's control group: CPUs and memory.
+//! The control group's limits: the tightest from the process's group to the root, in versions 1 and
+//! 2.
 //!
-//! **What.** Takes the tightest limits from the process's group up to the root, in version 2, 1 or
-//! both.
-//! **Failure.** Missing: no limit. The first odd file (unreadable, nonsense) also prints a line.
+//! **Failure.** Missing: no limit. The first odd file also prints a line.
 //! **Cost.** 10 system calls and three for each file; about 6 KiB of stack.
 
 mod place;

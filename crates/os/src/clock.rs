@@ -1,4 +1,4 @@
-//! The time for slow paths, read without entering the kernel.
+//! The time for slow paths.
 //!
 //! **Unsafe.** Calls `clock_gettime`.
 

@@ -1,17 +1,14 @@
 //! A heap file on an ordinary disk, whose syncs happen whole or not at all.
 //!
-//! **What.** [`DiskFile`] is a [`Medium`] of private memory above a file:
 //! ```text
 //! memory (private copies) ── sync ──► FILE.journal ── checkpoint ──► FILE
 //!        ▲──────────── pages that were never written ────────────────┘
 //! ```
 //! **From.** Write-ahead logging; measured in `../shared/research/pheap.md` §7.
-//! **State.** `len` is as stores see it; the journal has the last sync's.
 //! **Invariants.** *J4* The file and the journal together hold the last sync point, whatever fails.
 //! *J5* A page that no sync has made durable is private memory, or listed to be tried again.
 //! **Threads.** Lock order: checkpoint, journal, `pause`, length; `resize` takes only the last, so
 //! a paused thread may be in it. A sync covers all threads that asked before it copied.
-//! **Failure.** [`FileError`]; the next sync tries again.
 //! **Cost.** A sync of n pages: a scan, n copies, one sequential write, one wait. Stores pause for
 //! scan and copies; beyond 16 MiB, for all writes but the last.
 //! **Not here.** To copy the file, copy the journal too, or close the heap first.

@@ -1,7 +1,7 @@
 //! A recurring event to wait for.
 //!
-//! **What.** A waiter reads the count, tests its condition, and sleeps until the count changes. The
-//! announcer changes its state first; both sides test it under their lock.
+//! A waiter reads the count, tests its condition, and sleeps until the count changes. The announcer
+//! changes its state first; both sides test it under their lock.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,8 +1,7 @@
 //! Memory faults (`SIGSEGV`, `SIGBUS`).
 //!
-//! **What.** [`install`]'s function gets each fault, then the previous handler the signal.
-//! **Threads.** Runs in the faulting thread, on its stack or alternative stack, between any two
-//! instructions. **Not here.** A handler installed later gets these signals alone.
+//! [`install`]'s function runs in the faulting thread, on its stack or alternative stack, then the
+//! previous handler. A handler installed later gets these signals alone.
 //! **Unsafe.** The kernel calls it; it reads saved registers.
 
 use core::ffi::{c_int, c_void};

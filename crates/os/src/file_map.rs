@@ -1,9 +1,8 @@
-//! A growing file, written through a window of memory.
+//! A growing file, written through windows of memory: stores survive however the process ends.
 //!
-//! **What.** Stores survive however the process ends. The file grows by windows, cut at the end.
 //! **Units.** Bytes; windows and offsets are multiples of 4 KiB.
-//! **Failure.** `errno`. Room is allocated before mapping, so that a full disk is an error, not a
-//! signal. Programs may close our descriptor: each use verifies the file.
+//! **Failure.** `errno`. Room is allocated first: a full disk is an error, not a signal. Programs
+//! may close our descriptor: each use verifies the file.
 //! **Unsafe.** Maps a file, and stores words there.
 
 use crate::call;

@@ -1,4 +1,4 @@
-//! The system call `futex`. After any outcome the caller tests again; keeps `errno`.
+//! The system call `futex`. The caller tests again after any outcome; keeps `errno`.
 //!
 //! **Unsafe.** Calls `futex`.
 

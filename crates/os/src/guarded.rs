@@ -1,7 +1,6 @@
 //! Address space of open and closed pages; the latter fault. Ranges are whole machine pages.
 //!
-//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
-//! beyond it, calls refuse without a change.
+//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the caller's ranges.
 
 use crate::small_file::{PathText, read_start};

@@ -1,10 +1,5 @@
 //! The Linux floor: what Craton asks of the system.
 //!
-//! **What.** The heap's address space ([`Region`]), separate mappings ([`mapping`]), a lock that
-//! works before the C library ([`Mutex`]), sleep ([`Bell`]), time ([`CoarseClock`], [`Stamps`]),
-//! limits ([`process`], [`cgroup`], [`cpus`], [`thp`]), files written through memory ([`FileMap`],
-//! [`shared_page`]), persistent memory ([`WriteBack`], [`PersistentFile`], [`DiskFile`]), reports
-//! without memory ([`Line`], [`unwind`], [`names`]).
 //! **Units.** Bytes, or as named; heap ranges in pages of 8 KiB. The machine's page size is found
 //! at run time.
 //! **Threads.** The caller's lock, or a pure system call. **Failure.** [`craton_base::NoMemory`] or

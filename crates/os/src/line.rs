@@ -1,10 +1,9 @@
 //! One line for standard error, built without memory.
 //!
-//! **What.** Works with a broken heap: a fixed buffer, one system call; the rest is cut. Not
-//! inlined: reports are rare. Control characters become question marks.
+//! **What.** Works with a broken heap: a fixed buffer, one system call. Not inlined: reports are
+//! rare. Control characters become question marks.
 //! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later ones at once
-//! until there is room. Lines to a broken pipe are dropped. A process that system calls could kill
-//! writes without asking.
+//! until there is room. A process that system calls could kill writes without asking.
 //! **Unsafe.** Calls `poll` and `abort`.
 
 use crate::decimal::Decimal;

@@ -1,9 +1,7 @@
 //! Objects that the dynamic linker has loaded, and their symbols.
 //!
-//! **What.** [`function`] and [`redirect`] search this namespace's objects (dlmopen(3)),
-//! [`in_namespaces`] visits all, under the dynamic linker's lock. Objects without `DT_GNU_HASH`
-//! have no symbols here. Before glibc 2.35 no other namespace is seen. **Cost.** Some 50 ns for
-//! each object and name.
+//! **What.** Reads `DT_GNU_HASH` tables under the dynamic linker's lock. Before glibc 2.35 no other
+//! namespace (dlmopen(3)) is seen. Some 50 ns for each object and name.
 //! **Unsafe.** Reads loaded objects' tables; [`redirect`] writes to one.
 
 use crate::{process, symbol};

@@ -1,7 +1,6 @@
 //! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
-//! 6.11.
+//! **Cost.** A line for each mapping; [`at`] reads up to its own before Linux 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{File, Lines, PathText};

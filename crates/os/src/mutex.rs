@@ -1,12 +1,11 @@
 //! A futex lock of one word that knows its holder.
 //!
-//! **What.** Needs no initialisation, memory or C library; can be held over a `fork`.
-//! **State.** 64 bits; the futex is the lower half:
+//! **State.** 64 bits, for start-up before the C library; the futex is the lower half:
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** Spins some 30 µs before it sleeps, since most holders leave within tens of µs and
-//! sleeping costs 50 µs and more in a virtual machine. Not fair, not re-entrant.
+//! **Threads.** Spins some 30 µs, since most holders leave within tens of µs and sleeping costs 50
+//! µs in a virtual machine. Not fair, not re-entrant.
 //! **Failure.** A thread that waits for itself (a signal handler) aborts. A task cloned past the C
 //! library can share its parent's thread pointer, so it first waits longer than any holder takes.
 //! **Unsafe.** Hands out `&mut T` to the one holder.

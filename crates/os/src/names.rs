@@ -1,11 +1,10 @@
 //! Names of code addresses, for reports.
 //!
-//! **What.** The dynamic linker may be locked or broken, so [`describe`] reads `/proc/self/maps`
-//! and the module's file.
+//! **What.** Reads `/proc/self/maps` and the module's file, since the dynamic linker may be locked
+//! or broken.
 //! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE`. Names stay mangled:
 //! demangling would need memory.
-//! **Cost.** Each address: 0.1 ms to 1 ms; 0.1 µs for each mapping where `/proc` must be read.
-//! Below 8 KiB of stack; keeps `errno`.
+//! **Cost.** 0.1 ms to 1 ms an address; below 8 KiB of stack; keeps `errno`.
 //! **Unsafe.** Reads the kernel's module by address.
 
 mod elf;

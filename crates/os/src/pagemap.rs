@@ -1,6 +1,6 @@
 //! The state of pages (`PAGEMAP_SCAN`, Linux 6.7 on); keeps `errno`.
 //!
-//! **Cost.** Three system calls a question, one more for each 32 ranges found.
+//! **Cost.** Three system calls, one more for each 32 ranges found.
 //! **Unsafe.** Calls `ioctl`.
 
 use crate::small_file::{File, PathText};

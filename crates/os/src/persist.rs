@@ -1,4 +1,4 @@
-//! Cache-line write-back, which makes stores durable where caches are not.
+//! Cache-line write-back, which makes stores durable.
 //!
 //! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
 //! not; `sfence` waits for both, `clflush` for each line. Non-temporal stores need only the fence.

@@ -1,7 +1,5 @@
 //! A file mapped as a persistent heap's memory.
 //!
-//! **What.** [`PersistentFile`] becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches
-//! lose their contents, else [`Cached`].
 //! **From.** NVAlloc §2.1, §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only on persistent memory, and
 //! makes the file's blocks durable before a store.
 //! ```text
@@ -11,11 +9,11 @@
 //! tmpfs, or a disk's page cache  process crash   Cached
 //! any, opened to be read         process crash   Cached, of private memory
 //! ```
-//! **State.** Address space of the largest length is mapped; `len` of it may be touched. A reader's
-//! mapping is private, so that recovery leaves the file alone.
+//! **State.** `len` of the mapping may be touched. A reader's mapping is private, so that recovery
+//! leaves the file alone.
 //! **Threads.** A lock orders changes of length. A caller that shrinks ends all uses of the end.
-//! **Failure.** [`FileError`], before any change. A store to a sparse page raises a signal when the
-//! disk is full, and so does one beyond the end if another process shortens the file.
+//! **Failure.** A store to a sparse page raises a signal when the disk is full, and so does one
+//! beyond the end if another process shortens the file.
 //! **Unsafe.** Maps and unmaps the file.
 
 pub(crate) mod descriptor;

@@ -1,6 +1,5 @@
-//! The heap's region: one range of address space, preceded by the metadata of its pages.
+//! The heap's region: one range of address space, preceded by its metadata, usable from the front.
 //!
-//! **What.** Reserved once at the largest size; made usable from the front in large steps.
 //! ```text
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE

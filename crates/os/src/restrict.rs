@@ -1,4 +1,4 @@
-//! System calls that restrict the program, for interposers. Failure: -1 and `errno`.
+//! System calls that restrict the program, for interposers.
 //!
 //! **Unsafe.** System calls with the caller's arguments.
 

@@ -1,13 +1,11 @@
 //! Restartable sequences: per-CPU arrays of pointers without locks or atomic instructions.
 //!
-//! **What.** [`Rseq::pop`] and [`Rseq::push`] change the current CPU's array, which a table maps;
-//! the kernel restarts interrupted threads. A thread that removes an entry and calls
-//! [`Rseq::interrupt`] owns its memory.
-//! **From.** Linux's `rseq(2)`, registered by glibc 2.35 for each thread. We write only the area's
-//! pointer to the critical section.
+//! **From.** Linux's `rseq(2)`, registered by glibc 2.35 for each thread. The kernel restarts
+//! interrupted sections. A thread that removes a table's entry and calls [`Rseq::interrupt`] owns
+//! its memory.
 //! **Units.** CPUs by `mm_cid` (below the lesser of threads and CPUs), else by CPU number.
-//! **Failure.** [`Rseq::find`] is `None` without registration (old C library,
-//! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user).
+//! **Failure.** [`Rseq::find`] is `None` without registration
+//! (`GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user).
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};

@@ -1,7 +1,5 @@
-//! A page of the process that a file shows to others.
+//! A page of the process that a file shows to others, however the process ends.
 //!
-//! **What.** [`share`] puts a new file's page in place of a page, with its contents: later stores
-//! are in the file at once, however the process ends.
 //! **Threads.** A store between the copy and the mapping is lost: [`share`] early, or count again.
 //! **Failure.** `errno`; the page stays. Room is allocated first: a full disk is an error, not a
 //! signal.

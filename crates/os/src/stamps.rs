@@ -1,10 +1,8 @@
 //! Stamps that grow along every order that threads can observe.
 //!
-//! **What.** A call of [`Stamps::next`] that happens before another gets the smaller stamp;
-//! unordered calls may get equal ones. The clock begins anew with the machine.
+//! **What.** Unordered calls may get equal stamps. The clock begins anew with the machine.
 //! **From.** Intel's manual, volume 3, §17.17: `rdtscp` reads the counter after all earlier loads.
 //! Linux lists an invariant counter as a clock source only while no CPU runs behind another.
-//! **Cost.** The clock: no shared memory. Else an atomic addition to a shared word.
 //! **Unsafe.** Calls the instruction, after the CPU has reported it.
 
 use crate::small_file::{PathText, read_start};

@@ -1,4 +1,4 @@
-//! Optional symbols: the library needs only the C library, yet serves a C++ runtime.
+//! Optional symbols: the library serves a C++ runtime without needing it.
 //!
 //! **Unsafe.** Reads the global offset table; calls `dlsym`.
 

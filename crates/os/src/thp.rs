@@ -1,4 +1,4 @@
-//! Transparent hugepages: whether the system provides them, and where some are.
+//! Transparent hugepages.
 //!
 //! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
 //! or are `None`. **Cost.** Three system calls a question.

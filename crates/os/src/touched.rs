@@ -1,7 +1,7 @@
 //! Copies of memory that skip untouched pages.
 //!
-//! **What.** A plain copy of a hardly touched large object would touch all of it, twice. **Cost.**
-//! Four system calls, 3 µs, and one for each skipped part where the target has contents.
+//! A plain copy of a hardly touched large object would touch all of it, twice. **Cost.** Four
+//! system calls, 3 µs, and one for each skipped part where the target has contents.
 //! **Unsafe.** Copies the caller's memory.
 
 use crate::pagemap::Pagemap;

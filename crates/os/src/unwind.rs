@@ -1,7 +1,5 @@
 //! Stack traces without memory and without a lock.
 //!
-//! **What.** [`capture`] records return addresses; [`capture_from`] begins at a signal handler's
-//! registers; [`capture_outside`] skips the library's frames.
 //! **From.** `.eh_frame` (System V ABI for x86-64, §6.2), found by `_dl_find_object` (glibc 2.35,
 //! lock-free) or `dl_iterate_phdr`, cached as rules by address. Code without it (JIT, stripped) is
 //! passed by a plausible frame pointer.
@@ -13,8 +11,7 @@
 //! **Failure.** A stack that cannot be followed ends early. After an unload, a frame of another
 //! module in that place may be wrong, never unsafe.
 //! **Cost.** Nanoseconds a frame with a cached rule, 0.5 µs without; a system call for each new
-//! stack page; 170 KiB of zeros. **Not here.** Other CPUs than x86-64 and builds without assembly
-//! have empty stacks.
+//! stack page; 170 KiB of zeros.
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod cfi;

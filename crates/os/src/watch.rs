@@ -1,10 +1,10 @@
 //! The processor's watchpoints (Intel manual, volume 3, §18.2: debug registers).
 //!
-//! **What.** [`Watch`] has the processor report accesses to up to eight bytes, by
-//! perf_event_open(2) with `sigtrap` (Linux 5.13), to the [`fault`] handler.
-//! **Threads.** Watches the opening thread and those it starts later. The signal comes in the
-//! accessing thread, behind the instruction. **Not here.** Accesses of the kernel. A forked child
-//! inherits descriptors without watches: [`Watch::forget`].
+//! **What.** The processor reports accesses, by perf_event_open(2) with `sigtrap` (Linux 5.13), to
+//! the [`fault`] handler.
+//! **Threads.** Watches the opening thread and those it starts later; the signal comes behind the
+//! instruction. **Not here.** Accesses of the kernel. A forked child inherits descriptors without
+//! watches: [`Watch::forget`].
 //! **Unsafe.** Opens events; the kernel calls the handler.
 
 use crate::fault::{self, Fault};

@@ -1,10 +1,10 @@
 //! Which hugepages of the heap the machine backs by hugepages.
 //!
-//! **What.** A small heap stays on small pages: a partly used hugepage costs 2 MiB. From
-//! [`HugeBacking::from`] on hugepages are advised before their first touch, ten times cheaper than
-//! a later collapse. A hugepage counts as whole until checked: the system may have had none, or
-//! have split it, as after a fork. Broken hugepages are *guarded*: the system must not refill
-//! released pages (P9). A system without hugepages is asked again each minute.
+//! A small heap stays on small pages. From [`HugeBacking::from`] on hugepages are advised before
+//! their first touch, ten times cheaper than a later collapse. A hugepage counts as whole until
+//! checked: the system may have had none, or have split it. Broken hugepages are *guarded*: the
+//! system must not refill released pages (P9). A system without hugepages is asked again each
+//! minute.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::{Left, Place, Tracker, Trackers};

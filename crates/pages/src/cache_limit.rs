@@ -1,8 +1,8 @@
 //! How many free hugepages may stay backed.
 //!
-//! **From.** TEMERAIRE §4.3: the limit follows the difference of demand's extremes in a window of
-//! [`DEMAND_S`]. The paper raises it when memory comes back; we when dropped demand *returns* and
-//! misses the cache, so that a program that shrinks once is released at once.
+//! **From.** TEMERAIRE §4.3: the limit follows the difference of demand's extremes in a window. The
+//! paper raises it when memory comes back; we when dropped demand *returns* and misses the cache,
+//! so that a program that shrinks once is released at once.
 
 use crate::demand::DEMAND_S;
 use craton_base::HugePages;

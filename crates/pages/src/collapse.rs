@@ -2,12 +2,10 @@
 //!
 //! **What.** Densely used hugepages on small pages: the first of a heap that grew, refilled broken
 //! ones, those for which the system had no hugepage. The paper leaves that to khugepaged.
-//!
-//! **Cost.** Processor time: [`ROUND_NS`] a round of a second, [`IDLE_NS`] on an idle processor,
-//! where work takes at most twice as long by the clock. The next rounds pay an excess.
-//!
-//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. Enough busy
-//! hugepages (shared with a fork's child) end the round. All ends where unsupported.
+//! **Cost.** Processor time, [`ROUND_NS`] a round of a second, [`IDLE_NS`] on an idle processor;
+//! the next rounds pay an excess.
+//! **Failure.** Rounds back off for want of frames. Enough busy hugepages (shared with a fork's
+//! child) end the round.
 
 use crate::tracker::{Place, Trackers};
 use crate::trust::Seen;

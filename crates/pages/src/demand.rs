@@ -1,8 +1,8 @@
 //! The memory that recent demand will want back.
 //!
 //! **From.** Adaptive hugepage subrelease (Maas et al., ISMM 2021): memory that recent peaks want
-//! back is not worth breaking hugepages for. The paper looks back 5 minutes: a process that falls
-//! idle never pays them back. Here: the highest demand of the last [`DEMAND_S`] seconds.
+//! back is not worth breaking hugepages for. The paper looks back 5 minutes, which a process that
+//! falls idle never pays back.
 
 /// Shorter swings keep their memory.
 pub const DEMAND_S: u64 = 5;

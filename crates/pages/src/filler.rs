@@ -1,8 +1,8 @@
 //! The filler packs spans shorter than a hugepage onto as few hugepages as possible.
 //!
-//! **From.** TEMERAIRE §4.4; [`crate::fit`] selects within a family. Families separate long-lived
-//! spans of many small objects (dense) from others (sparse). Hugepages with donated tails come
-//! after (§4.1), broken ones last (§4.6). **Invariants.** P3, P7.
+//! **From.** TEMERAIRE §4.4. Families separate long-lived spans of many small objects (dense) from
+//! others (sparse); hugepages with donated tails come after (§4.1), broken ones last (§4.6).
+//! **Invariants.** P3, P7.
 
 use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};

@@ -1,7 +1,7 @@
 //! The rank of hugepages, and the search by rank for a span.
 //!
-//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; its Figure 11's
-//! others are here to be measured.
+//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; Figure 11's
+//! others are to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;

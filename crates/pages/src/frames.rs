@@ -1,14 +1,10 @@
 //! Page frames place short spans: the second page heap.
 //!
-//! **What.** A [`FrameSource`] places spans of up to half a hugepage. A hugepage in the filler is
-//! online; others are offline (P11).
-//!
 //! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k and prefers trees in use (§5.5). A span
-//! of another length goes into a gap of the lists, else to the front of a block, whose rest is
-//! freed.
-//!
-//! **Booked twice.** The source knows no starts of spans (checked by a free), no backed pages, no
-//! order of fullness, and, lock-free, no bits of one hugepage.
+//! of another length goes into a gap of the lists, else to the front of a block. A hugepage in the
+//! filler is online; others are offline (P11).
+//! **Booked twice.** The source knows no starts of spans, no backed pages, no order of fullness,
+//! and no bits of one hugepage.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};

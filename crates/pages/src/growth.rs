@@ -1,16 +1,13 @@
-//! Rules for growth: when a hugepage begins on small pages, is cleared ahead, or refilled.
-//!
-//! **What.** The first touch of a hugepage clears 2 MiB: 170 µs, or seconds where the system
-//! compacts memory. Rules for heaps whose thread collapses hugepages later:
+//! Rules for growth, where a thread collapses hugepages later. The first touch of a hugepage clears
+//! 2 MiB: 170 µs, or seconds where the system compacts memory.
 //! ```text
 //! first of a rise   begins on small pages, for a collapse by the thread
 //! slow growth       the thread clears one hugepage ahead, which waits in the cache
 //! fast growth       whole hugepages: small pages cost four times the processor time
 //! slow faults       a pause: none are requested
 //! ```
-//! In a rise after a release the thread collapses broken hugepages ahead: 170 µs each while mostly
-//! empty, as much as their small faults. It backs no more than the rise has used: pages in use
-//! beyond their least since the last tick.
+//! In a rise after a release the thread collapses broken hugepages ahead, as much as the rise has
+//! used: pages in use beyond their least since the last tick.
 
 use craton_base::{HugePages, Pages};
 

@@ -1,6 +1,4 @@
-//! The page heap: routes requests, and composes the parts.
-//!
-//! **From.** TEMERAIRE §4.1 and Figure 7.
+//! The page heap (TEMERAIRE §4.1, Figure 7): routes requests, and composes the parts.
 //! ```text
 //! pages ≤ half a hugepage   the filler, by the placement; else after adding a hugepage to it
 //! < a hugepage              the filler if it has room; else as below

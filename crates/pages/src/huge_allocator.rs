@@ -1,7 +1,6 @@
 //! The hugepage allocator: whole hugepages without memory, unused or unbacked.
 //!
-//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them from the
-//! region's front in large steps: one kernel mapping.
+//! **From.** TEMERAIRE §4.2. Grows from the region's front in large steps: one kernel mapping.
 
 use crate::ranges::Ranges;
 use crate::tracker::{Place, Trackers};

@@ -1,9 +1,7 @@
 //! The hugepage cache: whole free hugepages that stay backed, over those without memory.
 //!
 //! **From.** TEMERAIRE §4.3. A long request may combine backed and unbacked neighbours, to save
-//! first touches. **Invariants.** P4, P6.
-//!
-//! **Failure.** A refusal changes only the grant; memory that the floor keeps stays cached.
+//! first touches. **Invariants.** P4, P6. Memory that the floor keeps stays cached.
 
 use crate::cache_limit::CacheLimit;
 use crate::huge_allocator::HugeAllocator;

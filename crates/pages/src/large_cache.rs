@@ -1,13 +1,10 @@
 //! The large cache: long free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds freed spans, in use to the page heap, for requests of about
-//! their length; an eighth too much costs less than a lock. The heap's owner drains it before the
-//! heap grows, before a release and once a second.
-//!
-//! **State.** A set for each eighth of a power of two is a cache line of eight slots; one set has
-//! all lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above it,
-//! exchanged as a whole (P10).
-//!
+//! **What.** Spans in use to the page heap serve requests of about their length; an eighth too much
+//! costs less than a lock. The heap's owner drains the cache before the heap grows, before a
+//! release and once a second.
+//! **State.** A set for each eighth of a power of two is a cache line of eight slots. A slot is 0,
+//! or a span's length with its first page plus 1 above it, exchanged as a whole (P10).
 //! **Cost.** 8 to 16 loads from one or two lines, two atomic exchanges.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -1,7 +1,6 @@
 //! Ranked lists of hugepages; a bitmap finds the first non-empty one.
 //!
-//! **From.** TEMERAIRE §4.4; [`crate::fit`] ranks. **State.** Links hold the place plus 1: zeros
-//! are empty lists.
+//! **From.** TEMERAIRE §4.4. Links hold the place plus 1: zeros are empty lists.
 
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};

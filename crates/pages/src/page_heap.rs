@@ -1,7 +1,5 @@
-//! The trait of page heaps: the seam between the allocator and the heaps below it.
-//!
-//! **What.** A heap may answer acts that it does not know with [`Answer::Nothing`]. Implemented by
-//! [`Temeraire`](crate::Temeraire), and in small by `tests/all/third.rs`.
+//! The seam between the allocator and page heaps. A heap may answer acts that it does not know with
+//! [`Answer::Nothing`], as does the one in `tests/all/third.rs`.
 
 use crate::backing::HugeBacking;
 use crate::collapse::{CollapseStats, Took};

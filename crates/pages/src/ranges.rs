@@ -1,8 +1,7 @@
 //! Free ranges of hugepages of one kind, unbacked or cached.
 //!
 //! **From.** TEMERAIRE §4.2. Boundary tags in the trackers and bins by log2 replace the treap:
-//! constant time, a nearly best fit. **Invariants.** P4; P1: every hugepage of a range has the
-//! set's place.
+//! constant time, a nearly best fit. **Invariants.** P1, P4.
 
 use crate::tracker::{Place, Trackers};
 use core::ops::Range;

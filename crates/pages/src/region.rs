@@ -1,8 +1,8 @@
 //! Regions: pack spans across hugepages, for programs whose slack exceeds their small spans.
 //!
 //! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages; it ends with its last span.
-//! **State.** It begins at a multiple of its size, so a page names it. Its first tracker holds its
-//! longest free range, and links it into the bin of that range's logarithm (P8).
+//! **State.** It begins at a multiple of its size, so a page names it. Its first tracker links it
+//! into the bin of its longest free range (P8).
 //! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
 use crate::tracker::{Left, Place, Tracker, Trackers};

@@ -1,8 +1,8 @@
 //! How much memory goes back to the system, and when.
 //!
-//! **From.** TEMERAIRE §4.6: breaking is the last resort, since it cannot be undone cheaply. In the
-//! background memory goes at a rate, paid back after a whole hugepage. [`AUTO_RATE`] is a quarter
-//! of the surplus's highest each second: all is gone 4 s after demand forgot it.
+//! **From.** TEMERAIRE §4.6: breaking is the last resort, since it cannot be undone cheaply.
+//! [`AUTO_RATE`] is a quarter of the surplus's highest each second: all is gone 4 s after demand
+//! forgot it.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 

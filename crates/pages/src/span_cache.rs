@@ -1,12 +1,9 @@
 //! The span cache: short free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds a few spans of 1, 2, 4 and 8 pages, dense and sparse apart,
-//! in use to the page heap. The heap's owner drains it before a release.
-//!
-//! **State.** A shard is a cache line of 16 slots: a span's first page plus 1, or 0. P10: an
+//! **State.** A shard for each CPU is a cache line of 16 slots: a span's first page plus 1, or 0.
+//! To the page heap the spans are in use; its owner drains the cache before a release. P10: an
 //! exchange empties a slot before it is filled.
-//!
-//! **Cost.** At most four slots of one line, one exchange. At most 320 KiB in a used shard.
+//! **Cost.** At most four slots of one line, one exchange; at most 320 KiB in a used shard.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};

@@ -1,18 +1,11 @@
-//! The trace of a page heap: its calls and their times, as bytes of a file.
-//!
-//! **What.** [`Trace`] reads a whole file; docs/trace.md has the format. **From.** TEMERAIRE §6.2.
-//!
-//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB,
-//! little-endian.
-//!
-//! **State.**
+//! The trace of a page heap, as bytes of a file (docs/trace.md; TEMERAIRE §6.2). Pages of 8 KiB,
+//! microseconds since the recording began, little-endian.
 //! ```text
 //! file:   header │ block 1 │ block 2 │ …                 block: 255 slots of events │ one slot for the seal
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
 //! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
-//! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
-//! after a kill.
+//! A slot's first word is written last: a non-empty slot is complete, even after a kill.
 
 mod read;
 

@@ -1,9 +1,6 @@
-//! The page heap's record of one hugepage.
+//! The page heap's record of one hugepage: two cache lines; all zeros: not yet granted.
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
-//!
-//! **State.** Two cache lines; all zeros: not yet granted. `L` is maintained: a free only lengthens
-//! the range around its pages.
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;

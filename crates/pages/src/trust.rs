@@ -1,10 +1,9 @@
 //! Which spans are worth a hugepage before their first touch.
 //!
-//! **What.** A buffer of 256 KiB with one byte written must not cost a hugepage. Slabs always get
-//! hugepages. Of other spans, by length, the first stay on small pages and are checked at later
-//! allocations: if densely touched, later ones get hugepages in advance, ten times cheaper than a
-//! collapse. Some go on as *probes* on small pages, so that a change shows; until one is dense at
-//! most [`MOST_UNPROVEN`] hugepages are given.
+//! A buffer of 256 KiB with one byte written must not cost a hugepage. Slabs always get hugepages.
+//! Of other spans, by length, the first stay on small pages and are checked at later allocations:
+//! if densely touched, later ones get hugepages in advance. Some go on as *probes* on small pages,
+//! so that a change shows; until one is dense at most [`MOST_UNPROVEN`] hugepages are given.
 
 use craton_base::{HugePageId, HugePages, Pages};
 

@@ -1,5 +1,4 @@
-//! A plan of refusals: numbers fallible calls from 1 on; its rule names those to refuse. The test
-//! keeps a clone.
+//! A plan of refusals: its rule names those of the numbered fallible calls to refuse.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,7 @@
 //! The physical hugepage frames of the simulated system.
 //!
-//! **What.** A huge fault and a collapse take a frame. A split hugepage keeps it until its last
-//! page there is unbacked or copied, a forked child until its end. Small pages are endless.
+//! A split hugepage keeps its frame until its last page there is unbacked or copied, a forked child
+//! until its end. Small pages are endless.
 
 use crate::rng::Rng;
 

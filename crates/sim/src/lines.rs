@@ -1,8 +1,7 @@
 //! Persistent memory behind volatile caches: what a crash can leave.
 //!
-//! **What.** The test reports stores, flushes and fences to [`Lines`]. A cache may evict a line at
-//! any time, so a crash leaves a prefix of each line's stores; a fence makes those durable that a
-//! flush marked. **Not here.** Several threads' fences; torn lines.
+//! A cache may evict a line at any time, so a crash leaves a prefix of each line's stores; a fence
+//! makes those durable that a flush marked. **Not here.** Several threads' fences; torn lines.
 
 use crate::Rng;
 

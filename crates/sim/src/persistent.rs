@@ -1,13 +1,12 @@
 //! Simulated persistent memory behind volatile caches, whose crashes a test can list.
 //!
-//! **What.** The test records [`Moment`]s, one after each event, and asks each for the images that
-//! a crash can leave.
+//! **What.** The test asks each recorded [`Moment`] for the images that a crash can leave.
 //! ```
 //! use craton_base::Medium;
 //! use craton_sim::{Rng, SimMedium};
 //! let (medium, mut rng) = (SimMedium::new(4096, 1 << 20), Rng::new(1));
 //! medium.record();
-//! A value becomes valid when its flag is set.
+//! // A value becomes valid when its flag is set.
 //! medium.store(0, 7);
 //! medium.flush(0);
 //! medium.fence();
@@ -22,13 +21,12 @@
 //! }
 //! assert!(medium.now().images(4096, &mut rng).all(|image| image.word(64) == 1));
 //! ```
-//! **From.** NVAlloc §2.1, §3.1; x86's store order: a cache may evict a line at any time, so a
-//! crash leaves a prefix of each line's stores.
+//! **From.** NVAlloc §2.1, §3.1; x86's store order: a crash leaves a prefix of each line's stores.
 //! **Invariants.** *Z6* what loads see of a line is its durable content under its unfenced stores:
 //! a store past the seam panics at the line's next event; in an array it counts as made there. *Z7*
 //! the last recorded moment is `now`.
-//! **Threads.** A fence makes durable what its thread flushed. A lock orders events; a probe runs
-//! after each, without the lock, so that a test can run other threads in between.
+//! **Threads.** A fence makes durable what its thread flushed. A probe runs after each event,
+//! without the lock, so that a test can run other threads in between.
 //! **Sizes.** Durable when [`resize`](Space::resize) returns, as after `fsync`. A crash may undo a
 //! discard until one of its pages is stored to or the size changes.
 

@@ -1,8 +1,8 @@
 //! A floor with real bytes, for layers that touch objects.
 //!
-//! **What.** One region, aligned to a hugepage; contracts, counters and refusals are its
-//! [`SimFloor`]'s. The system's allocator provides the memory, for Miri. **Not here.** Touches are
-//! unseen: [`Floor::residency`] knows `back` and what the test reports to [`RealFloor::sim`].
+//! Contracts, counters and refusals are its [`SimFloor`]'s; the memory is the allocator's, for
+//! Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows `back` and what the test
+//! reports to [`RealFloor::sim`].
 //! **Unsafe.** Allocates the region; zeroes ranges that the caller gave up.
 
 use crate::fault::FaultPlan;

@@ -1,5 +1,4 @@
-//! A span source with little policy: freed spans serve requests of their length, the last freed
-//! first. Pages skipped for alignment are lost.
+//! A span source with little policy. Pages skipped for alignment are lost.
 
 use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;

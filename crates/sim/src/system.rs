@@ -1,7 +1,7 @@
 //! Mappings with real bytes, and a machine whose CPUs the test chooses.
 //!
-//! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
-//! place is always refused; moving copies.
+//! Over the system's allocator, for Miri and loom. Growth in place is always refused; moving
+//! copies.
 //! **Unsafe.** Allocates mappings, copies between them, frees each with its last part.
 
 use crate::fault::{Call, FaultPlan};

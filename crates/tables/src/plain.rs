@@ -1,5 +1,5 @@
-//! Text from outside, made safe to print: control characters (U+0080 to U+009F too) and invalid
-//! UTF-8 become question marks.
+//! Text made safe to print: control characters (U+0080 to U+009F too) and invalid UTF-8 become
+//! question marks.
 
 /// In place; the length stays.
 pub fn make_plain(text: &mut [u8]) {

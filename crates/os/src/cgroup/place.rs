@@ -1,8 +1,7 @@
 //! Finds the files of the process's control group.
 //!
-//! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
-//! mounts and the group at the top of each. The group's directory is the mount plus the rest of the
-//! name; for a name outside of the mount (container), the mount's top.
+//! The group's directory is its hierarchy's mount plus the rest of its name; for a name outside of
+//! the mount (container), the mount's top.
 
 use crate::small_file::{Lines, PathText, Unread};
 

@@ -1,4 +1,4 @@
-//! A growing array in a private mapping: there is no allocator here.
+//! A growing array in a private mapping.
 //!
 //! **Unsafe.** Plain values in a mapping.
 

@@ -9,8 +9,8 @@
 //!           zeros up to a multiple of 4,096
 //!           the pages of the entries that are not ZERO, in their order
 //! ```
-//! A record's check covers its words, entries and place. Without LAST in the last record of a sync,
-//! none counts.
+//! A check covers its record's words, entries and place. Without LAST in its last record, a sync
+//! does not count.
 
 /// Also the heap file's page.
 pub(super) const BLOCK: u64 = 4096;

@@ -1,8 +1,5 @@
-//! The journal of a heap file: syncs that happen whole or not at all.
+//! The journal of a heap file: for each page the place of its newest contents.
 //!
-//! **What.** [`Journal::sync`] appends changed pages and waits once. [`Journal::open`] drops a torn
-//! last record. A checkpoint writes pages home and begins a new generation.
-//! **State.** For each page the place of its newest contents:
 //! ```text
 //! slot.place   0: heap file · n × 4096: here · n × 4096 + 1: zero, by the record there
 //! ```

@@ -1,9 +1,7 @@
 //! Which pages of a private file mapping the process has written to.
 //!
-//! **What.** [`Tracker::drain_written`] lists pages written to since its last call, where Linux 6.7
-//! records writes (userfaultfd's asynchronous write protection). Else [`Tracker::private`] lists
-//! pages ever written to; the caller compares checks.
-//! **From.** userfaultfd(2); the kernel's documents on pagemap; `../shared/research/pheap.md` §7.
+//! **From.** userfaultfd(2): Linux 6.7 records writes by asynchronous write protection. Else all
+//! pages ever written to are listed, and the caller compares checks.
 //! **Cost.** A scan of 256 MiB: 0.1 to 0.3 ms. The first write to a protected page: 0.7 µs.
 //! **Unsafe.** Calls `userfaultfd` and its `ioctl`s on the heap's mapping.
 

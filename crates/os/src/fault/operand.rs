@@ -1,5 +1,4 @@
-//! The operand of a call or jump through memory (Intel manual, volume 2, §2.1: prefix, opcode,
-//! ModR/M, SIB, displacement).
+//! The operand of a call or jump through memory (Intel manual, volume 2, §2.1).
 
 const RSP: usize = 4;
 const RBP: usize = 5;

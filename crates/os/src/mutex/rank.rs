@@ -1,8 +1,7 @@
 //! Lock ranks, and in debug builds a check that threads keep to their order.
 //!
-//! **What.** A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this
-//! order. Locks without a rank and non-blocking attempts are unchecked. A violation aborts and
-//! names both ranks.
+//! A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this order.
+//! Locks without a rank and non-blocking attempts are unchecked. A violation aborts.
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]

@@ -1,6 +1,6 @@
 //! The symbols in a module's file (System V ABI, 64-bit ELF, native byte order).
 //!
-//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation raises no signal.
+//! A corrupt file has no names. It is read, never mapped: truncation raises no signal.
 //! **Unsafe.** Reads the kernel's module by address.
 
 use super::{Mapping, Name};

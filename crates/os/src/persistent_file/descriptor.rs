@@ -1,6 +1,5 @@
 //! An open file or device, locked for its opener.
 //!
-//! **Failure.** [`FileError`]; an interrupted call is repeated.
 //! **Unsafe.** Calls the system on its own descriptor.
 
 use super::FileError;

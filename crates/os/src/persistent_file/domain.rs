@@ -1,8 +1,7 @@
 //! Whether the caches above a persistent memory are persistent too (eADR).
 //!
-//! **What.** The driver of a memory region, a parent of the file's device, reports in
-//! `persistence_domain` what survives: `cpu_cache`, or only `memory_controller`. Without it, caches
-//! count as volatile.
+//! The driver of a memory region, a parent of the file's device, reports `cpu_cache` or
+//! `memory_controller`. Without a report, caches count as volatile.
 
 use super::descriptor::{Descriptor, Kind, device_path};
 use crate::small_file::read_start;

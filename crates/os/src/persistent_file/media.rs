@@ -1,7 +1,6 @@
-//! The media of a mapped file: one type for each way to write back, chosen once.
+//! The media of a mapped file, types so that no store asks: [`Cached`]'s flushes and fences compile
+//! to nothing.
 //!
-//! **What.** [`PersistentFile::with_medium`] calls generic code with the type, so that no store
-//! asks: [`Cached`]'s flushes and fences compile to nothing.
 //! **Threads.** An aligned store of x86 is whole, also for another process and after a crash.
 //! **Unsafe.** Stores lines at checked places.
 

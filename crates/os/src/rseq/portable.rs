@@ -1,4 +1,4 @@
-//! Without assembly: no sections, and so never a registration.
+//! Without assembly there is never a registration.
 //!
 //! **Unsafe.** The real ones' signatures.
 

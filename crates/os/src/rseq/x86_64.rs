@@ -1,8 +1,7 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** A section reads the CPU number, finds its array, and ends in the one store that
-//! commits. Interrupted before it, it restarts. The kernel finds sections by descriptors; the abort
-//! address follows glibc's signature.
+//! A section ends in the one store that commits; interrupted before it, it restarts. The kernel
+//! finds sections by descriptors; the abort address follows glibc's signature.
 //! **Unsafe.** All of it.
 
 use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};

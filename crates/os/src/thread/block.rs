@@ -1,6 +1,6 @@
-//! The C library's control blocks of threads, which lie at the upper end of their stacks.
+//! The C library's control blocks of threads, at the upper end of stacks, which it keeps for later
+//! threads.
 //!
-//! **What.** The C library keeps ended threads' stacks, with contents, for later threads.
 //! **State.** On x86-64 a block begins with its address, has it again two words later (glibc's
 //! ABI), and holds the thread's number: cleared when the thread ends, -1 after `pthread_join`.
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.

@@ -1,9 +1,8 @@
 //! Call frame information: how to undo the frame at an address.
 //!
-//! **What.** [`row`] finds an address's entry by a module's `.eh_frame_hdr`, and runs its program.
 //! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`, for frame pointer, return
-//! address and RBX (used by the dynamic linker's binding code). Expressions: a word beside a
-//! register (realigned stacks, signal frames), and the linkage table's.
+//! address and RBX (the dynamic linker's). Expressions: a word beside a register (realigned stacks,
+//! signal frames), and the linkage table's.
 //! **Failure.** `None`: unknown or corrupt tables; nothing outside of the module is read.
 //! **Unsafe.** Makes the reader of a module's memory.
 

@@ -1,7 +1,6 @@
 //! Finds an address's module and its unwinding tables.
 //!
-//! **What.** `_dl_find_object` (glibc 2.35) is lock-free; `dl_iterate_phdr` waits while another
-//! thread changes the list.
+//! `_dl_find_object` (glibc 2.35) is lock-free; `dl_iterate_phdr` may wait.
 //! **Unsafe.** Calls both; reads program headers.
 
 use crate::weak;

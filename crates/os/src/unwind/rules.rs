@@ -1,6 +1,6 @@
 //! Rules: one word that says how to undo the frame at an address.
 //!
-//! **State.** From the lowest bit on; signed offsets in words. A rule that does not fit is unknown.
+//! From the lowest bit on; signed offsets in words. A rule that does not fit is unknown.
 //! ```text
 //! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```

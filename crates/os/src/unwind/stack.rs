@@ -1,11 +1,9 @@
 //! Words of a stack, read only where they are readable.
 //!
-//! **What.** [`Stack::word`] reads only pages known to be readable (U1): the walk's first, those of
-//! the thread's earlier walks, and pages confirmed by the kernel.
-//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark
-//! readable pages. A kept page counts between the caller and its stack's known end: nothing can
-//! have unmapped it.
-//! **Cost.** A comparison a word; a system call, 0.2 µs, for each new page.
+//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark pages
+//! known to be readable (U1). A kept page counts between the caller and its stack's known end:
+//! nothing can have unmapped it.
+//! **Cost.** A system call, 0.2 µs, for each new page.
 //! **Unsafe.** Reads words of readable pages.
 
 use super::table::Table;

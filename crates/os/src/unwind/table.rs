@@ -1,8 +1,8 @@
 //! A table from words to words, without locks or orderings.
 //!
-//! **What.** An entry holds `[key ^ value, value]`: halves mixed by a race count as empty.
-//! **State.** `N` entries, a power of two, in pairs of a cache line, so that two alternating keys
-//! stay. 0 is no value. The first keys spread over one page, so that a small program takes no more.
+//! An entry holds `[key ^ value, value]`: halves mixed by a race count as empty. Entries are pairs,
+//! so that two alternating keys stay. The first keys spread over one page, so that a small program
+//! takes no more.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

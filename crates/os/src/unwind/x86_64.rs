@@ -1,8 +1,7 @@
 //! The walk from frame to frame, on x86-64.
 //!
-//! **What.** Each step undoes one frame by its rule. In unknown code the frame pointer must lie
-//! above the stack pointer, below a return address that follows a call; then only pages surely of
-//! this stack count ([`Stack::distrust`]).
+//! **What.** In unknown code the frame pointer must lie above the stack pointer, below a return
+//! address that follows a call; then only pages surely of this stack count ([`Stack::distrust`]).
 //! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //! **Unsafe.** Reads registers by assembly, and code that the kernel says can be read.
 

@@ -1,5 +1,5 @@
-//! Spans resized in place, to save `realloc` a copy: inside a hugepage up to its end, from its
-//! start over the free hugepages behind it.
+//! Spans resized in place: inside a hugepage up to its end, from its start over the free ones
+//! behind.
 
 use super::Temeraire;
 use crate::backing::Use;

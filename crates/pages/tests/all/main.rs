@@ -1,6 +1,5 @@
 //! The page heap over simulated memory: with the machine's hugepages, and with ones of 8 pages,
-//! where a few operations reach every kind of state. Sizes are parts of `P`, the pages of a
-//! hugepage.
+//! where few operations reach all states. Sizes are parts of `P`, the pages of a hugepage.
 #![allow(clippy::duplicate_mod)] // They run twice.
 
 mod bytes;

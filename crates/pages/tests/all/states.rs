@@ -1,6 +1,5 @@
-//! Every state that a few operations reach on a few hugepages, visited once: from each, every
-//! operation is tried, checked and emptied. Spans are named by address, so that the order of
-//! requests alone makes no state.
+//! Every state that a few operations reach on a few hugepages, visited once. Spans are named by
+//! address, so that the order of requests alone makes no state.
 
 use super::{P, World};
 use crate::common::{Op, full};

@@ -1,5 +1,5 @@
-//! Parts of the medium that its users hold as arrays, and store to past the medium. At each event
-//! of their lines the medium records changes: see [`Medium::stored`](craton_base::Medium::stored).
+//! Parts of the medium that its users hold as arrays, and store to past it; it records changes at
+//! each event: see [`Medium::stored`](craton_base::Medium::stored).
 
 use super::LINE_BYTES;
 use std::ops::Range;

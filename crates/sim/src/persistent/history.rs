@@ -1,8 +1,8 @@
 //! One cache line: its durable content, and the stores that no fence covers yet.
 //!
-//! **State.** For each thread that flushed the line, how many stores its next fence makes durable.
-//! A crash leaves a prefix of the stores; of a line store that comes next, any subset of the words
-//! (NVAlloc §2.1; write-combining buffers drain in any order).
+//! A thread's next fence makes durable the stores that it flushed. A crash leaves a prefix of the
+//! stores; of a line store that comes next, any subset of the words (NVAlloc §2.1; write-combining
+//! buffers drain in any order).
 
 use craton_base::{LINE_WORDS, Line};
 use std::collections::HashSet;

@@ -1,7 +1,6 @@
 //! Moments of simulated persistent memory, and the contents that a crash then can leave.
 //!
-//! **What.** [`Moment::images`] chooses one content for each line, independently. Moments and
-//! images share pages with the medium, which copies before it changes.
+//! **State.** Moments and images share pages with the medium, which copies before it changes.
 //! **Cost.** A moment: a copy of the map of unfenced lines. An image: the lines that differ.
 
 use super::history::History;

@@ -3,8 +3,7 @@
 //! **From.** NVAlloc §3.1: the reflush distance counts distinct lines flushed since the line's last
 //! flush; below 4 it costs 800 ns to 500 ns. §3.3: sequential is within an XPLine of 256 bytes or
 //! to the next.
-//! **Threads.** Distances and sequences are each thread's. **Not here.** Bandwidth, and waits of
-//! threads for each other.
+//! **Not here.** Bandwidth, and waits of threads for each other.
 
 use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
 use std::collections::{BTreeMap, HashMap};
