@@ -19,7 +19,7 @@ impl Bell {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Ends each sleep at once until silenced.
+    /// Until silenced.
     pub fn ring(&self) {
         // ORDERING: pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);
@@ -51,13 +51,13 @@ impl Bell {
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Perhaps a little less; `true` if rung.
+    /// May end early; `true` if rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Until rung or nudged, perhaps less; `true` if rung.
+    /// As [`Bell::wait_ns`].
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

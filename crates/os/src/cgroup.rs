@@ -14,11 +14,9 @@ use place::{Kind, Place};
 
 #[derive(Default)]
 pub struct Limits {
-    /// The tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
     pub memory_bytes: Option<u64>,
     /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// Of the memory limit, real or possible.
     pub memory_source: Source,
     /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
@@ -27,7 +25,6 @@ pub struct Limits {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// No group could limit memory.
     #[default]
     Nowhere,
     V1,
@@ -58,7 +55,7 @@ fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
     if let Some(place) = limits.find(root, Kind::V2) {
         limits.memory_source = Source::V2;
-        // The top group lacks these files, as does one whose parent enables no such controller.
+        // The top group lacks these files, and so do others.
         place.walk_up(|dir| {
             limits.read_memory(Source::V2, dir, b"/memory.max");
             limits.read_memory(Source::V2, dir, b"/memory.high");
@@ -104,7 +101,7 @@ impl Limits {
     fn read_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
-            // Version 1's "no limit" depends on the page size.
+            // Its "no limit" depends on the page size.
             number => Some(match decimal(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
@@ -216,8 +213,7 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
     (quota > 0 && period > 0).then(|| u64::try_from(exact).unwrap_or(u64::MAX))
 }
 
-/// Share of the last 10 s in which a thread stalled on memory, in hundredths of a percent: the
-/// larger of system and group. Reports odd files.
+/// Stalls on memory in the last 10 s, in hundredths of a percent: the larger of system and group.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);
@@ -249,7 +245,6 @@ fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
             }
             pressure
         }
-        // A later read reports it.
         Err(unread) => unread.passes().then_some(0),
     }
 }

@@ -23,7 +23,6 @@ pub fn processor_ns() -> u64 {
     ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// By a system call.
 pub fn process_cpu_ns() -> u64 {
     ns_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

@@ -11,7 +11,7 @@ static USABLE: AtomicUsize = AtomicUsize::new(0);
 /// 8,192 CPUs.
 const MASK_WORDS: usize = 128;
 
-/// At least 1, by affinity and quota (rounded up), as of the last [`refresh`].
+/// By affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),

@@ -41,7 +41,7 @@ pub use tracker::Tracking;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     pub file: FileOptions,
-    /// The size from which [`DiskFile::checkpoint_if_due`] acts, and that it leaves.
+    /// [`DiskFile::checkpoint_if_due`] acts from this size on.
     pub journal_bytes: u64,
     pub tracking: Tracking,
 }
@@ -58,7 +58,7 @@ pub struct DiskFile {
     tracker: Tracker,
     journal_bytes: u64,
     asked: AtomicU64,
-    /// Up to here the kernel records writes; under the length's lock.
+    /// Up to here the kernel records writes.
     tracked: AtomicU64,
     state: Mutex<State>,
     checkpoint: Mutex<Home>,
@@ -69,7 +69,6 @@ pub struct DiskFile {
 struct State {
     journal: Journal,
     done: u64,
-    /// To be copied, or of failed syncs.
     pages: Buffer<u64>,
     /// The list may be incomplete: compare all private pages.
     is_in_doubt: bool,
@@ -118,7 +117,7 @@ impl DiskFile {
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
-    /// Opens a file at its last sync point.
+    /// At its last sync point.
     pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
         let file = Descriptor::open(path, Access::ReadWrite)?;
         if file.kind != persistent_file::descriptor::Kind::File {
@@ -134,7 +133,7 @@ impl DiskFile {
         if len > options.file.limit {
             return Err(FileError::TooLong(len));
         }
-        // No sync made bytes beyond `len` durable; the journal has missing ones.
+        // The journal has missing bytes; those beyond were never synced.
         if size != len {
             file.set_size(len)?;
         }
@@ -198,8 +197,7 @@ impl DiskFile {
     /// Makes earlier stores durable, all or nothing. No thread stores while the value of `pause`
     /// lives.
     pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
-        // ORDERING: pairs with the load below: a sync that sees the request sees the thread's
-        // stores.
+        // ORDERING: pairs with the load below: who sees the request sees the thread's stores.
         let asked = self.asked.fetch_add(1, Ordering::Release) + 1;
         let mut state = self.state.lock();
         if state.done >= asked {
@@ -219,7 +217,7 @@ impl DiskFile {
         Ok(synced)
     }
 
-    /// Returns whether to compare the pages' checks.
+    /// Whether to compare the pages' checks.
     fn find_changed(&self, state: &mut State, len: u64) -> Result<bool, FileError> {
         let range = self.memory.mapped_part(len);
         let start = range.start;
@@ -238,12 +236,10 @@ impl DiskFile {
             self.tracker.private(range, &mut list)?;
         }
         if listed.is_err() {
-            // The kernel does not report them again.
             *is_in_doubt = true;
         }
         listed?;
         sort_once(pages);
-        // Of a failed sync, beyond the end by now.
         let below = pages.partition_point(|page| *page < len / PAGE_BYTES);
         pages.truncate(below);
         Ok(*is_in_doubt || !is_recorded)
@@ -276,8 +272,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Writes synced pages home and empties the journal. Stores and syncs pause only for the last
-    /// part.
+    /// Stores and syncs pause only for the last part.
     pub fn checkpoint(&self) -> Result<(), FileError> {
         let mut home = self.checkpoint.lock();
         let file = &self.memory.file;
@@ -288,7 +283,6 @@ impl DiskFile {
         };
         self.write_home(&mut home)?;
         file.sync()?;
-        // While no sync adds to it.
         let mut state = self.state.lock();
         home.fill(&state.journal, end)?;
         if !home.entries.is_empty() {
@@ -304,15 +298,14 @@ impl DiskFile {
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
-    /// To the last sync's length, if stores need no more.
     fn fit(&self, state: &State) -> Result<(), FileError> {
         let _length = self.memory.resizing.lock();
         let needed = state.journal.len().max(self.memory.len());
         if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
     }
 
-    /// Drops pages that are the same in the file; returns bytes. No thread stores while the value
-    /// of `pause` lives: stores would be lost.
+    /// Drops pages that are the same in the file. No thread stores while the value of `pause`
+    /// lives.
     pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
         let mut state = self.state.lock();
         if state.is_in_doubt || !state.pages.is_empty() {
@@ -376,7 +369,6 @@ impl DiskFile {
         let tracked = self.tracked.load(Ordering::Relaxed);
         if len > tracked {
             let part = self.memory.mapped_part(len);
-            // If it fails, absent pages count as written.
             self.tracker.begin(part.start + tracked as usize..part.end);
             self.tracked.store(len, Ordering::Relaxed);
         }
@@ -384,7 +376,6 @@ impl DiskFile {
         Ok(())
     }
 
-    /// They stay in memory until home and released.
     fn zero(&self, at: u64, len: u64) {
         for page in (at..at + len).step_by(PAGE_BYTES as usize) {
             let to = self.memory.at(page, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();

@@ -19,12 +19,12 @@ pub struct Fault {
     pub at: usize,
     pub stack: usize,
     pub frame: usize,
-    /// RBX on x86-64, which some functions use instead.
+    /// RBX on x86-64.
     pub base: usize,
     pub registers: [usize; REGISTERS],
-    /// The operand's, of a call or jump to a non-canonical address.
+    /// Of a call or jump to a non-canonical address.
     pub target_at: Option<usize>,
-    /// A watchpoint ([`crate::watch`]) was touched, by the instruction before `at`.
+    /// A watchpoint, touched by the instruction before `at`.
     pub is_watch: bool,
 }
 
@@ -80,7 +80,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
         if let Some(before) = before {
             libc::sigaction(signal, &before, null_mut());
         }
-        // The instruction faults again, for the old handler; a sent signal must be resent.
+        // The instruction faults again; a sent signal must be resent.
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
@@ -104,10 +104,8 @@ mod operand;
 mod arch {
     use super::{Fault, REGISTERS, operand};
 
-    /// A page fault's error bit.
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
-    /// General protection, as for non-canonical addresses.
     const PROTECTION: i64 = 13;
     const NUMBERED: [i32; REGISTERS] = [
         libc::REG_RAX,
@@ -136,7 +134,7 @@ mod arch {
         let get = |r: i32| saved[r as usize];
         let is_page_fault = get(libc::REG_TRAPNO) == PAGE_FAULT;
         let mut registers = [0; REGISTERS];
-        // Linux's order: R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP.
+        // R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP.
         for (register, value) in registers.iter_mut().zip(saved) {
             *register = *value as usize;
         }

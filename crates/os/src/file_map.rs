@@ -21,7 +21,6 @@ pub struct FileMap {
 // SAFETY: owns the mapping.
 unsafe impl Send for FileMap {}
 
-/// Of another recorder.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
@@ -40,7 +39,7 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Locked and empty; `path` ends by 0; mode 0600; first window: `bytes`.
+    /// Locked and empty, mode 0600; `path` ends by 0.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK;
         // SAFETY: a new descriptor. Low numbers stay the program's.
@@ -112,7 +111,7 @@ impl FileMap {
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
     }
 
-    /// At a multiple of 16, the second word first: a reader that finds the first finds both.
+    /// The second word first: a reader that finds the first finds both.
     #[inline]
     pub fn store(&self, at: usize, words: [u64; 2]) {
         debug_assert!(at.is_multiple_of(16));

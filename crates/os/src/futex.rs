@@ -14,7 +14,7 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
 
-/// While the lower halves are equal; ns below 10⁹; true on time-out.
+/// ns below 10⁹; true on time-out.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);

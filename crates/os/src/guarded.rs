@@ -30,7 +30,7 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     Some(at as usize)
 }
 
-/// A closed range becomes a mapping that never joins closed neighbours.
+/// The new mapping never joins closed neighbours.
 pub fn split_off(at: usize, bytes: usize) {
     // SAFETY: advice changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
@@ -41,7 +41,7 @@ fn open_zeros(at: usize, bytes: usize) -> bool {
     open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
 }
 
-/// Writable parts of reserved zeros, a bit each.
+/// A bit for each part.
 pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Opened<WORDS> {
@@ -54,7 +54,6 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -79,8 +78,7 @@ pub fn close(at: usize, bytes: usize) -> bool {
 const MADV_GUARD_INSTALL: i32 = 102;
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// Guard pages (Linux 6.13): drops the contents, does not split the mapping. `false`: refused, as
-/// for locked memory.
+/// Guard pages (Linux 6.13): drops contents, does not split the mapping. `false`: refused (locked).
 pub fn shut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
@@ -98,13 +96,11 @@ pub fn renew_shut(at: usize, bytes: usize) -> bool {
     shut(at, bytes)
 }
 
-/// Undoes [`shut`]: reads as zeros.
 pub fn unshut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller's range; open pages stay.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_REMOVE) == 0 }
 }
 
-/// Reads as zeros when opened next.
 pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };

@@ -11,10 +11,8 @@ use crate::{call, thp};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::plain::make_plain;
 
-/// In steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
-/// A line has timed out.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 pub struct Line {
@@ -94,7 +92,6 @@ impl Line {
         call::write(fd, &self.text[..=self.len]);
     }
 
-    /// To standard error.
     pub fn print(self) {
         self.write_to(libc::STDERR_FILENO);
     }
@@ -135,7 +132,6 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// To a `FILE *`, which records a failure.
 ///
 /// # Safety
 /// The stream is open.

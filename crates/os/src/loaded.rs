@@ -36,7 +36,7 @@ struct Symbol {
     _size: usize,
 }
 
-/// Of a GNU hash table; filter words, buckets, hashes follow, a bucket's last with bit 0.
+/// Filter words, buckets, hashes follow; a bucket's last has bit 0.
 #[repr(C)]
 struct Head {
     buckets: u32,
@@ -123,7 +123,6 @@ impl Object {
     }
 }
 
-/// Of this namespace, with program headers, until `visit` returns `true`.
 fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool) {
     type Visit<'a> = &'a mut dyn FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool;
     /// # Safety
@@ -146,8 +145,7 @@ fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> boo
     unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut visit).cast()) };
 }
 
-/// Of the first object behind the one that has it at `ours`, else of the first that has another; or
-/// 0.
+/// Of the first object behind the one that has it at `ours`, else of the first; or 0.
 pub fn function(name: &CStr, ours: usize) -> usize {
     let (mut first, mut next, mut is_behind) = (0, 0, false);
     each(|object, _, _| {
@@ -164,7 +162,7 @@ pub fn function(name: &CStr, ours: usize) -> usize {
     if next != 0 { next } else { first }
 }
 
-/// Leads later links to these functions elsewhere; returns whether that worked.
+/// For later links; whether that worked.
 pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
     let mut done = false;
     each(|found, base, headers| {
@@ -176,7 +174,6 @@ pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
 }
 
 fn redirect_in(object: &Object, base: usize, headers: &[libc::Elf64_Phdr], functions: &[(&CStr, usize)]) -> bool {
-    // The sum may wrap.
     let value = |to: usize| to.wrapping_sub(base);
     let (mut start, mut end) = (usize::MAX, 0);
     for (name, to) in functions {
@@ -218,7 +215,6 @@ struct Namespace {
     version: c_int,
     first: *const Link,
     _others: [usize; 3],
-    /// From version 2 on.
     next: *const Namespace,
 }
 
@@ -231,10 +227,9 @@ struct Link {
     next: *const Link,
 }
 
-/// Visits every namespace's objects, with its number, until `true`. Call nothing that takes the
-/// dynamic linker's locks.
+/// Until `true`. Call nothing that takes the dynamic linker's locks.
 pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
-    // Here: it takes a lock that comes before `each`'s.
+    // It takes a lock that comes before `each`'s.
     let first = symbol::find(c"_r_debug");
     each(|_, _, _| {
         let mut namespace = ptr::with_exposed_provenance::<Namespace>(first);

@@ -8,9 +8,9 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use craton_base::HUGEPAGE_SIZE;
 
-/// Zeroed whole machine pages, at a multiple of `align` (a power of two).
+/// Zeroed whole machine pages; `align` is a power of two.
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
-    // Linux 6.7 maps whole hugepages aligned; neighbours are then one kernel mapping.
+    // Linux 6.7 aligns these; neighbours are then one kernel mapping.
     if align == HUGEPAGE_SIZE && bytes.is_multiple_of(align) {
         let at = map_anywhere(bytes)?;
         if at.is_multiple_of(align) {
@@ -47,7 +47,6 @@ pub fn unmap(at: usize, bytes: usize) {
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
-/// Reads as zeros then.
 pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller's; its contents may go.
     if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } == 0 {
@@ -63,28 +62,25 @@ pub fn discard(at: usize, bytes: usize) {
     }
 }
 
-/// The part shows its file again; returns the bytes dropped, 0 if locked.
+/// The part shows its file again; returns the bytes dropped.
 pub(crate) fn drop_private(at: usize, bytes: usize) -> usize {
     // SAFETY: the caller's; the file has its contents.
     let refused = unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } != 0;
     if refused { 0 } else { bytes }
 }
 
-/// A whole mapping; contents survive.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller's whole mapping; it uses the new address.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, libc::MREMAP_MAYMOVE) };
     (to != libc::MAP_FAILED).then_some(to as usize)
 }
 
-/// A whole mapping in place; `false`: no room behind it.
 pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
     // SAFETY: the caller's whole mapping, which keeps its place.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, 0) };
     to != libc::MAP_FAILED
 }
 
-/// Contents survive, hugepages if both are aligned.
 pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: both are the caller's; `to`'s contents may go.
@@ -100,7 +96,6 @@ pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     moved != libc::MAP_FAILED
 }
 
-/// The first touch, of memory that reads as zeros.
 pub fn touch(at: usize) {
     // SAFETY: the caller's; contents stay.
     unsafe { (at as *mut u8).write_volatile(0) };
@@ -116,7 +111,7 @@ pub fn advise_small(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Pages are read again on touch. `false`: a debugger's breakpoint may be there.
+/// `false`: a debugger's breakpoint may be there.
 /// # Safety
 /// The process has not written to the part, all of one file.
 pub unsafe fn drop_file_pages(part: Range<usize>) -> bool {

@@ -15,11 +15,11 @@ pub struct Mapping<'a> {
     pub readable: bool,
     pub writable: bool,
     pub offset: usize,
-    /// Or the kernel's (`[stack]`, `[vvar]`); empty: anonymous.
+    /// Empty: anonymous.
     pub name: &'a [u8],
 }
 
-/// By address; `false`: the system reports none, or not all.
+/// `false`: the system reports none, or not all.
 pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
@@ -30,7 +30,6 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -123,8 +122,8 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Visits runs in memory or swapped, or the whole range if the system has no answer. Other
-    /// pages, guard pages ([`crate::guarded::shut`]) too, hold what they were mapped with.
+    /// Visits runs in memory or swapped, or all if the system has no answer. Other pages, guard
+    /// pages too, hold what they were mapped with.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();

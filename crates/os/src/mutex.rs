@@ -21,10 +21,9 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// 28 ns each on an EPYC. Two threads that replace objects of 32 to 512 KiB take 0.37 s with 100,
-/// 0.27 with 1000, 0.30 with 3000.
+/// 28 ns each. Two threads that replace objects of 32 to 512 KiB take 0.37 s with 100, 0.27 with
+/// 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
-/// Waits for itself before a thread aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -52,12 +51,11 @@ impl<T> Mutex<T> {
     /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// No other lock is taken under it.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
 
-    /// For threads that hold no lock of this or a higher rank.
+    /// No lock of this or a higher rank is held.
     #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
     pub const fn ranked(rank: Rank, value: T) -> Self {
         Self {
@@ -84,20 +82,19 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Non-blocking, for callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // Lazily: dropping a guard releases the lock.
+        // Dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }
         })
     }
 
-    /// A forking signal handler may have interrupted the holder. `nested`: the interrupted code may
-    /// hold a lock that this holder waits for, so do not wait for ever.
+    /// A forking signal handler may have interrupted the holder. `nested`: that holder may wait for
+    /// the interrupted code, so do not wait for ever.
     pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -112,7 +109,6 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases in the parent and in the child.
     /// # Safety
     /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
@@ -169,7 +165,7 @@ fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     loop {
         let seen = state.load(Ordering::Relaxed);
         if seen == FREE {
-            // ORDERING: pairs with the Release swap in `release`. Contended: others may sleep too.
+            // ORDERING: pairs with the Release swap in `release`.
             if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }

@@ -26,7 +26,6 @@ struct Name {
 }
 
 impl Name {
-    /// Half a report line.
     const CAPACITY: usize = 512;
     const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
 }
@@ -41,7 +40,7 @@ impl Described {
         self.offset
     }
 
-    /// With the address's offset in the function.
+    /// With the offset in the function.
     pub fn symbol(&self) -> Option<(&[u8], usize)> {
         (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
     }
@@ -53,7 +52,7 @@ pub fn describe(address: usize) -> Option<Described> {
     describe_near(address, &mut None)
 }
 
-/// `last`: the previous address's mapping, where this one often lies too.
+/// `last` often holds this one too.
 fn describe_near(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let saved = process::errno();
     let found = find(address, last);
@@ -77,7 +76,7 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let in_file = address - mapping.start + mapping.offset;
     described.offset = in_file;
     if let Some(image) = elf::Image::open(mapping) {
-        // The kernel's module, mapped at offset 0, is numbered from its start.
+        // The kernel's module is mapped at offset 0.
         described.offset = image.address(in_file).unwrap_or(in_file);
         image.name(described.offset, &mut described.name);
     }
@@ -102,7 +101,6 @@ pub fn print_stack(fd: i32, stack: &[usize]) {
 
 #[inline(never)]
 fn frame(i: usize, address: usize, last: &mut Option<Mapping>) -> Line {
-    /// Of a path's end: all of usual ones.
     const PATH: usize = 384;
     let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
     // The call before may be its function's last instruction.

@@ -19,7 +19,7 @@ const PAGEMAP_SCAN: libc::c_ulong =
 /// Fails unless writes to the pages are recorded.
 const PROTECT: u64 = 1 << 0 | 1 << 1;
 
-/// Pages with all of some categories, none of others, and one of a third set unless it is empty.
+/// Pages with all of some, none of others, and one of a third set unless empty.
 #[derive(Clone, Copy, Default)]
 struct Filter {
     all: u64,
@@ -56,7 +56,7 @@ struct Found {
 pub(crate) struct Pagemap(File);
 
 impl Pagemap {
-    /// `None`: unreadable, or not to be asked ([`thp::may_query`]).
+    /// Or not to be asked ([`thp::may_query`]).
     pub(crate) fn open() -> Option<Self> {
         if !thp::may_query() {
             return None;
@@ -67,7 +67,7 @@ impl Pagemap {
         file.map(Self)
     }
 
-    /// Of whole pages: mapped to memory, and on hugepages.
+    /// Whole pages: mapped to memory, and on hugepages.
     pub(crate) fn mapped_bytes(&self, range: Range<usize>) -> Option<(usize, usize)> {
         let (mut all, mut huge) = (0, 0);
         self.walk(range, Filter { all: PRESENT, ..Filter::default() }, 0, |found, categories| {
@@ -83,7 +83,7 @@ impl Pagemap {
         Some(huge)
     }
 
-    /// With contents, in memory or swapped, in order. Other private memory reads as zeros.
+    /// In memory or swapped. Other private memory reads as zeros.
     pub(crate) fn touched(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |found, _| f(found))
     }
@@ -107,10 +107,9 @@ impl Pagemap {
         self.walk(range, Filter { all: PRESENT, none: FILE | WRITTEN, any: 0 }, 0, |found, _| f(found))
     }
 
-    /// Written to since the last call; at the first, absent too. The range is registered for
-    /// asynchronous write protection. After `None` some may be lost.
+    /// Since the last call; at the first, absent too. `None`: some may be lost.
     pub(crate) fn drain_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
-        // Asked for nothing else, the kernel scans five times as fast.
+        // Asked for nothing else, the kernel is five times as fast.
         self.walk(range, Filter { all: WRITTEN, ..Filter::default() }, PROTECT, |found, _| f(found))
     }
 

@@ -22,7 +22,6 @@ enum Instruction {
 const LINE: usize = LINE_BYTES as usize;
 
 impl WriteBack {
-    /// `None`: the CPU has no instruction.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
@@ -35,7 +34,6 @@ impl WriteBack {
         }
     }
 
-    /// Begins the write-back of an aligned word's line.
     #[inline(always)]
     pub fn flush<W>(self, word: &W) {
         const { assert!(size_of::<W>() <= LINE && align_of::<W>() == size_of::<W>(), "more than a line") };
@@ -49,7 +47,6 @@ impl WriteBack {
         flush(self.instruction, at);
     }
 
-    /// Past the cache, in parts of 16 bytes.
     /// # Safety
     /// `to` is a multiple of 64, and its line is mapped for writing.
     #[inline(always)]
@@ -58,7 +55,6 @@ impl WriteBack {
         unsafe { store_line(to, line) };
     }
 
-    /// Waits until this thread's write-backs are durable.
     #[inline(always)]
     pub fn fence(self) {
         fence();
@@ -102,7 +98,7 @@ fn flush(instruction: Instruction, at: *const u8) {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
-    // In assembly, since the intrinsics are weaker than plain stores for later code of the thread.
+    // The intrinsics are weaker than plain stores for later code of the thread.
     // SAFETY: the source is 64 readable bytes; the target is writable and aligned by contract.
     unsafe {
         core::arch::asm!(

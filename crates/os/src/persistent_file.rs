@@ -36,9 +36,8 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// At the first store, or by [`allocate`](craton_base::Space::allocate).
     Sparse,
-    /// As the file grows: a full disk refuses growth. Released pages lose their place.
+    /// Released pages lose their place.
     Reserved,
 }
 
@@ -76,7 +75,6 @@ pub struct PersistentFile {
     len: AtomicU64,
     room: Room,
     access: Access,
-    /// Stores need no sync of the file system.
     is_synchronous: bool,
     pub(crate) resizing: Mutex<()>,
 }
@@ -87,7 +85,7 @@ unsafe impl Send for PersistentFile {}
 unsafe impl Sync for PersistentFile {}
 
 impl PersistentFile {
-    /// Creates a file of zeros. A failure leaves no file behind.
+    /// A failure leaves no file behind.
     pub fn create(path: &CStr, len: u64, options: FileOptions) -> Result<Self, FileError> {
         check_len(len)?;
         if options.access == Access::ReadOnly {
@@ -152,7 +150,7 @@ impl PersistentFile {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
-    /// Whether syncs survive a power failure: not on a file system in memory.
+    /// Not on a file system in memory.
     pub fn is_on_disk(&self) -> bool {
         !self.file.is_in_memory()
     }
@@ -177,7 +175,6 @@ impl PersistentFile {
         self.base as usize..self.base as usize + len as usize
     }
 
-    /// Under the length's lock; the file is as long.
     pub(crate) fn set_len(&self, len: u64) {
         // ORDERING: pairs with `len`.
         self.len.store(len, Ordering::Release);
@@ -276,7 +273,6 @@ impl PersistentFile {
         }
     }
 
-    /// Makes room, and the length durable where stores are.
     fn keep_size(&self, old: u64, len: u64) -> Result<(), FileError> {
         if len > old && self.room == Room::Reserved {
             self.file.allocate(old, len - old)?;
@@ -288,7 +284,6 @@ impl PersistentFile {
         Self::is_whole_pages(at, len)?;
         match self.can_change() {
             Ok(()) => self.file.allocate(at, len),
-            // A device has its place; a reader stores to memory.
             Err(_) => Ok(()),
         }
     }

@@ -27,13 +27,13 @@ pub fn page_size() -> usize {
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Set-uid or the like: do not trust the environment.
+/// Do not trust the environment.
 pub fn is_privileged() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// `NAME=value` strings, null-ended; null before the C library's set-up.
+/// Null before the C library's set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
     // SAFETY: POSIX's declaration.
     unsafe extern "C" {
@@ -56,7 +56,6 @@ pub fn physical_memory() -> usize {
     (info.totalram as usize).saturating_mul(info.mem_unit as usize)
 }
 
-/// `ulimit -v`, in bytes.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` can be written.
@@ -66,7 +65,6 @@ pub fn address_space_limit() -> Option<usize> {
 
 /// Possibly stale.
 pub fn cpu() -> usize {
-    // Models are deterministic.
     if cfg!(loom) {
         return 0;
     }
@@ -74,7 +72,7 @@ pub fn cpu() -> usize {
     unsafe { libc::sched_getcpu().max(0) as usize }
 }
 
-/// Whether the kernel can read eight bytes; keeps `errno`.
+/// Eight bytes; keeps `errno`.
 pub fn can_read(at: usize) -> bool {
     let saved = errno();
     // SAFETY: the kernel reads the mask before it rejects the invalid operation; nothing changes.
@@ -93,7 +91,6 @@ pub fn pause() {
     call::pause();
 }
 
-/// The system's; 0.2 µs a call.
 pub fn thread_id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
@@ -104,14 +101,12 @@ pub fn code_of_libc() -> usize {
     libc::strlen as *const () as usize
 }
 
-/// Other processes cannot guess it.
 pub fn random_seed() -> u64 {
     let [a, b] = random_words();
     a ^ b
 }
 
-/// Of program start, else constants. The C library makes the stack's guard of the first, its
-/// pointers' key of the second.
+/// Of program start, else constants. The C library uses them for stack guard and pointers' key.
 pub fn random_words() -> [u64; 2] {
     // SAFETY: AT_RANDOM points at 16 bytes that live as long as the process.
     unsafe {
@@ -131,14 +126,14 @@ pub fn name(name: &mut [u8; 16]) -> usize {
     read.iter().position(|b| *b == b'\n').unwrap_or(read.len())
 }
 
-/// Duplicates standard error to a high, close-on-exec descriptor, if it can.
+/// High and close-on-exec, if it can.
 pub fn keep_stderr() -> i32 {
     // SAFETY: touches no memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
     if kept < 0 { libc::STDERR_FILENO } else { kept }
 }
 
-/// Whether [`append_to_file`] would likely succeed; keeps `errno`.
+/// Keeps `errno`.
 pub fn can_append(path: &[u8]) -> bool {
     let saved = errno();
     // O_NONBLOCK: a pipe without a reader would wait.
@@ -165,8 +160,7 @@ fn folder_can_be_written(path: &[u8]) -> bool {
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// `path` ends by 0; new files get mode 0600. File-size limits and broken pipes fail with `errno`:
-/// their signals are suppressed.
+/// `path` ends by 0; mode 0600. Signals of file-size limits and broken pipes are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
     if fd < 0 {

@@ -14,12 +14,10 @@ use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
-/// For a region that reserves nothing.
 const PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PartSpec {
-    /// At least 1.
     pub bytes_per_hugepage: usize,
 }
 
@@ -55,7 +53,7 @@ impl Region {
         metadata_bytes: 0,
     };
 
-    /// Halves `capacity` on refusal, down to `least`. At most 4 parts.
+    /// Halves `capacity` on refusal. At most 4 parts.
     pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
         let mut capacity = capacity;
         loop {
@@ -88,12 +86,12 @@ impl Region {
         Some(Self::laid_out(start, capacity, specs))
     }
 
-    /// `None`: no free place. The program's mappings in it end its growth. At most 4 parts.
+    /// The program's mappings in it end its growth. At most 4 parts.
     pub fn unreserved(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
         let probe = mapping::map(process::page_size(), process::page_size())?;
         unmap(probe, process::page_size());
-        // The system's own places are near the probe, programs' at two thirds of the whole.
+        // The system's places are near the probe, programs' at two thirds of the whole.
         let huge = HugePages(1).bytes().0;
         let start = (13..13 + PLACES).map(|i| (probe - probe / 64 * i) & !(huge - 1)).find(|at| is_free(*at, total))?;
         Some(Self { is_mapped_late: true, ..Self::laid_out(start, capacity, specs) })
@@ -141,7 +139,7 @@ impl Region {
         self.parts[i].at
     }
 
-    /// Usable address space; memory follows on first touch.
+    /// Usable address space.
     pub fn metadata_bytes(&self) -> usize {
         self.metadata_bytes
     }
@@ -161,7 +159,6 @@ impl Region {
     }
 }
 
-/// Where nothing is mapped.
 pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: replaces no mapping.
@@ -235,7 +232,6 @@ impl Floor for Region {
     }
 
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
-        // Kernels without hugepages refuse.
         match advice {
             Advice::Huge => self.advise_with(range, libc::MADV_HUGEPAGE).is_ok() && thp::is_on(),
             Advice::Small => self.advise_with(range, libc::MADV_NOHUGEPAGE).is_ok(),

@@ -4,11 +4,9 @@
 
 use core::ffi::{c_int, c_ulong};
 
-/// Of `setns` on a time namespace, with several threads.
+/// Of `setns`, with several threads.
 pub const EUSERS: c_int = libc::EUSERS;
-/// An option of `prctl`.
 pub const SET_SECCOMP: c_int = libc::PR_SET_SECCOMP;
-/// Unprivileged programs must set it before a filter.
 pub const SET_NO_NEW_PRIVS: c_int = libc::PR_SET_NO_NEW_PRIVS;
 
 pub fn unshare(flags: c_int) -> c_int {

@@ -27,32 +27,29 @@ pub const PROCESSORS: usize = 1024;
 /// Null: no memory.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
-/// Byte offset in a CPU's memory of length, capacity (32 bits each), pointers.
+/// Byte offset of length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub counts: u32,
     pub slots: u32,
 }
 
-/// Distance between two CPUs' [`Counting`] arrays.
+/// Between two CPUs' [`Counting`] arrays.
 pub const AREA: usize = 1 << AREA_SHIFT;
 const AREA_SHIFT: u32 = 23;
 /// Linux on x86-64 has no higher CPU number.
 pub const AREAS: usize = 8192;
 
-/// Pointers of a [`Counting`].
 pub const COUNTING: usize = 253;
 
-/// An array that also counts takes. All zeros yield nothing. Clearing owner and capacity, then
-/// [`Rseq::interrupt`], makes it the caller's.
+/// Zeros yield nothing. Clearing owner and capacity, then [`Rseq::interrupt`], makes it the
+/// caller's.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Counting {
     /// Lowest byte: length; others: pointers ever taken.
     pub word: AtomicU64,
-    /// Only its requests may take pointers.
     pub owner: AtomicUsize,
-    /// At most [`COUNTING`].
     pub capacity: AtomicU32,
     pub note: AtomicU32,
     pub slots: [AtomicPtr<u8>; COUNTING],
@@ -62,7 +59,6 @@ pub struct Counting {
 pub struct Rseq {
     /// From the thread pointer.
     offset: isize,
-    /// The CPU number, likewise.
     number: isize,
 }
 
@@ -103,15 +99,14 @@ impl Rseq {
         self.number == self.offset + MM_CID
     }
 
-    /// Possibly stale; `None` without registration.
+    /// Possibly stale.
     pub fn processor(&self) -> Option<usize> {
         // SAFETY: `find` saw the area; every thread of this C library has it there.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
     }
 
-    /// False in a thread cloned without the C library: nothing would restart its sequences. Asks
-    /// the kernel; trusts the area if system calls are restricted.
+    /// False in a thread cloned without the C library: nothing would restart its sequences.
     pub fn is_registered(&self) -> bool {
         // SAFETY: as in `processor`.
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
@@ -134,7 +129,6 @@ impl Rseq {
         known
     }
 
-    /// Null: empty, or the CPU has no memory.
     /// # Safety
     /// Each entry of the table is null or permanent memory, with an array at the place that only
     /// these functions use.
@@ -144,7 +138,6 @@ impl Rseq {
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    /// `false`: full, or the CPU has no memory.
     ///
     /// # Safety
     /// As [`Rseq::pop`].
@@ -174,7 +167,7 @@ impl Rseq {
         unsafe { arch::push_counted(self, at, pointer) }
     }
 
-    /// Pops as many as fit, in order of arrival; returns how many, 0 if not the owner's.
+    /// Returns how many, 0 if not the owner's.
     /// # Safety
     /// As [`Rseq::pop_counted`].
     pub unsafe fn pop_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
@@ -182,7 +175,7 @@ impl Rseq {
         unsafe { arch::pop_many(self, at, owner, into) }
     }
 
-    /// Pushes the first ones that fit; returns how many.
+    /// Returns how many.
     /// # Safety
     /// As [`Rseq::pop_counted`].
     pub unsafe fn push_many(&self, at: usize, from: &[*mut u8]) -> usize {
@@ -190,8 +183,7 @@ impl Rseq {
         unsafe { arch::push_many(self, at, from) }
     }
 
-    /// Restarts all sections: none still uses memory removed from the table. `false`: refused, or
-    /// not to be asked.
+    /// None still uses memory removed from the table. `false`: refused, or not to be asked.
     pub fn interrupt(&self) -> bool {
         if !thp::may_query() {
             return false;

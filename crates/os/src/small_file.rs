@@ -19,7 +19,6 @@ impl PathText {
         path.push(start).then_some(path)
     }
 
-    /// `false`, unchanged, when it does not fit.
     pub(crate) fn push(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
         if end >= Self::CAPACITY || part.contains(&0) {
@@ -57,7 +56,7 @@ impl Unread {
         matches!(self.0, libc::ENOENT | libc::ENODEV)
     }
 
-    /// For want of resources: a retry may succeed.
+    /// A retry may succeed.
     pub(crate) fn passes(self) -> bool {
         matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
     }
@@ -83,7 +82,6 @@ impl File {
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
-    /// `None`: past the file's end, or unreadable.
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
             // SAFETY: the buffer has this length.

@@ -17,12 +17,11 @@ pub struct Stamps {
 const SOURCES: &[u8] = b"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 impl Stamps {
-    /// Uses the processor's counter if the system trusts it.
+    /// If the system trusts it.
     pub fn detect() -> Self {
         Self { is_clock: arch::has_clock() && lists_clock(), counter: AtomicU64::new(0) }
     }
 
-    /// 1, 2, 3 and so on.
     pub const fn counter() -> Self {
         Self { is_clock: false, counter: AtomicU64::new(0) }
     }

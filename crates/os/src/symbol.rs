@@ -41,7 +41,6 @@ pub fn dlsym_address() -> usize {
     libc::dlsym as *const () as usize
 }
 
-/// By the program's search, now; or 0.
 pub fn find(name: &CStr) -> usize {
     let dlsym = weak!("dlsym");
     if dlsym == 0 {

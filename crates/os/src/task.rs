@@ -8,8 +8,7 @@ pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// `clone(2)`, with the function's argument, parent's place for the number, thread pointer, child's
-/// place.
+/// Arguments: the function's, parent's place for the number, thread pointer, child's place.
 ///
 /// # Safety
 /// As the C library's function.

@@ -3,7 +3,6 @@ use crate::*;
 use craton_base::{Advice, Ask, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
-/// Removed when dropped.
 pub(crate) struct Tree(std::string::String);
 
 impl Tree {
@@ -27,7 +26,6 @@ impl Tree {
         std::path::Path::new(&self.0).join(path)
     }
 
-    /// With directories above it.
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -84,7 +82,6 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
             *(region.part(0) as *mut u8).add(granted as usize * 80 - 1) = 1;
         }
     }
-    // A mapping in the way ends the growth; memory stays.
     let way = region.base() + 60 * huge;
     let in_the_way = crate::region::map_at(way, process::page_size()).unwrap();
     assert_eq!(in_the_way, way);

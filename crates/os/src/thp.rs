@@ -13,7 +13,6 @@ use craton_base::{Clock, CollapseError, NoMemory};
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// To [`is_on`] and [`is_always`].
 static LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const NEVER: u8 = 1;
@@ -26,7 +25,7 @@ const LASTS_NS: u64 = 1_000_000_000;
 
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// No system call from now on: one could kill the process.
+/// A system call could kill the process.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
@@ -35,7 +34,7 @@ pub fn may_query() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Neither `never` nor disabled by `prctl`. Up to a second old.
+/// Up to a second old.
 pub fn is_on() -> bool {
     let now = CoarseClock.now_ns();
     let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
@@ -71,7 +70,7 @@ fn query() -> u8 {
     }
 }
 
-/// Whole resident hugepages (`MADV_COLLAPSE`, Linux 6.1). Contents survive.
+/// `MADV_COLLAPSE`, Linux 6.1. Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
     // SAFETY: moves memory to other frames; unmapped ranges are refused.
@@ -87,7 +86,7 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     }
 }
 
-/// Whole pages, Linux 5.14. *Refused:* a part may be backed.
+/// Linux 5.14. *Refused:* a part may be backed.
 pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
     let saved = process::errno();
     // SAFETY: contents survive; unmapped ranges are refused.
@@ -98,7 +97,7 @@ pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// Of whole mapped pages; 0 if unknown.
+/// 0: unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
     if !may_query() {
         return 0;
@@ -117,12 +116,12 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
     resident
 }
 
-/// Of whole pages; `None` if unknown, as before Linux 6.7.
+/// `None`: unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// Mapped to memory, and on hugepages; else as [`huge_bytes`].
+/// On memory, and on hugepages.
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
     Pagemap::open()?.mapped_bytes(at..at + len)
 }

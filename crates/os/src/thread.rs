@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
 
-/// Called at the end of a thread whose value is not null.
+/// Only for a value that is not null.
 pub type AtExit = unsafe extern "C" fn(*mut c_void);
 
 impl Key {
@@ -48,13 +48,12 @@ pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), 
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// A thread that the program need not know of.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden(libc::pthread_t);
 
 impl Hidden {
-    /// `None` if refused. The thread inherits blocked signals: block all, so that the program's
-    /// handlers run elsewhere. The C library allocates.
+    /// The thread inherits blocked signals: block all, so that the program's handlers run
+    /// elsewhere. The C library allocates.
     pub fn start(run: fn()) -> Option<Self> {
         extern "C" fn begin(run: *mut c_void) -> *mut c_void {
             // SAFETY: a C string of less than 16 bytes.
@@ -88,7 +87,6 @@ impl Hidden {
         })
     }
 
-    /// Disables cancellation meanwhile.
     /// # Safety
     /// Once for a thread, by the process that started it.
     pub unsafe fn join(self) {
@@ -111,8 +109,7 @@ impl Hidden {
     }
 }
 
-/// With a guard page. The C library would reuse an ended thread's stack; in a forked child, stacks
-/// with data still in use.
+/// The C library would reuse stacks: in a forked child, with data still in use.
 struct Stack {
     at: usize,
     bytes: usize,
@@ -160,7 +157,6 @@ pub fn find_flag() {
     }
 }
 
-/// Whether this process and its ancestors surely started no thread.
 pub fn never_started() -> bool {
     single_threaded() == Some(true)
 }
@@ -198,7 +194,6 @@ pub fn record_main() {
     }
 }
 
-/// A system call if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => is_main_by_kernel(),
@@ -210,7 +205,7 @@ pub fn is_main() -> bool {
 /// Every usual limit exceeds it.
 const SURELY_STACK: usize = 4 << 20;
 
-/// On the main stack, room for some pages is sure: other threads may have 16 KiB, coroutines less.
+/// Other threads may have 16 KiB, coroutines less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
     // SAFETY: no preconditions. The kernel puts these bytes above the first stack.
@@ -224,7 +219,7 @@ pub fn own_number() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// A multiple of 16, never 0, unique but for threads cloned past the C library.
+/// A multiple of 16, unique but for threads cloned past the C library.
 #[inline(always)]
 pub fn pointer() -> usize {
     #[cfg(loom)]

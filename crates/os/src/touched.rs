@@ -9,8 +9,7 @@ use crate::process;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, write_bytes};
 
-/// Between private memory, without pages that have no contents, where the system reports them.
-/// Keeps `errno`.
+/// Skips pages without contents, where the system reports them. Keeps `errno`.
 ///
 /// # Safety
 /// Both are live and do not overlap; no other thread uses the target, nor writes to the source.
@@ -44,7 +43,6 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
 }
 
-/// Zero pages come from targets that had contents.
 ///
 /// # Safety
 /// The memory is live.
@@ -59,7 +57,6 @@ fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
 }
 
-/// `false`: the system does not report pages.
 ///
 /// # Safety
 /// The memory is the caller's.

@@ -37,10 +37,8 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Else all stacks are empty.
 pub const SUPPORTED: bool = arch::SUPPORTED;
 
-/// Where a stack begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     pub pc: usize,
@@ -50,34 +48,31 @@ pub struct Registers {
     pub bx: usize,
 }
 
-/// Captures the stack from the caller outwards; returns the number of addresses.
+/// From the caller outwards; returns the number of addresses.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)
 }
 
-/// [`capture`] without the library's leading frames.
 #[inline(always)]
 pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// Captures from a frame, or from code that a signal interrupted. The first address is one past
-/// `pc`.
+/// The first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
     1 + arch::walk(registers, false, rest)
 }
 
-/// The stack pointer of `main`'s caller, once `main` has returned. `None`: not yet, or unknown
-/// (linked statically).
+/// Of `main`'s caller. `None`: `main` runs, or unknown (linked statically).
 #[inline(always)]
 pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())
 }
 
-/// Forgets all rules, for an unload.
+/// For an unload.
 pub fn forget() {
     arch::forget();
 }

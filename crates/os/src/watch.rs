@@ -13,7 +13,6 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// x86-64 has four.
 pub const MOST: usize = 4;
 
 /// `struct perf_event_attr`, version 7.
@@ -41,7 +40,6 @@ const BOTH: u32 = 3;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-/// Threads only; closed by `exec`; a signal in the thread itself.
 const INHERIT_THREAD: u64 = 1 << 35;
 const REMOVE_ON_EXEC: u64 = 1 << 36;
 const SIGTRAP: u64 = 1 << 37;
@@ -49,7 +47,6 @@ const CLOSE_ON_EXEC: c_int = 8;
 const MODIFY: c_int = 0x4008_240b;
 const DISABLE: c_int = 0x2401;
 const TRAP_PERF: c_int = 6;
-/// Programs count on low descriptors.
 const LEAST_DESCRIPTOR: c_int = 200;
 
 fn attributes(address: usize, len: usize) -> Attributes {
@@ -77,7 +74,6 @@ impl Watch {
         Self { fd: AtomicI32::new(0) }
     }
 
-    /// Watches 1, 2, 4 or 8 aligned bytes, instead of the previous.
     pub fn set(&self, address: usize, len: usize) -> bool {
         if !thp::may_query() {
             return false;
@@ -112,7 +108,6 @@ impl Watch {
         }
     }
 
-    /// In a forked child, it is the parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
@@ -168,7 +163,6 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
         if let Some(handler) = fault::handler().filter(|_| (*info).si_code == TRAP_PERF) {
             handler(&Fault { write: None, target_at: None, is_watch: true, ..fault::read(info, context.cast()) });
         } else {
-            // Another's signal: as without this handler.
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(signal, &action, null_mut());
@@ -178,7 +172,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     process::set_errno(saved);
 }
 
-/// Correct programs use vector instructions past their data's end. May be true for others.
+/// Correct programs' vector instructions go past their data's end. May be true for others.
 /// # Safety
 /// The 12 bytes before `at` can be read.
 pub unsafe fn follows_vectors(at: usize) -> bool {
@@ -187,7 +181,6 @@ pub unsafe fn follows_vectors(at: usize) -> bool {
     is_of_vectors(&code)
 }
 
-/// Behind the escape byte: moves, jumps and arithmetic on general registers.
 fn is_general(opcode: u8) -> bool {
     matches!(opcode, 0x05 | 0x0b | 0x18..=0x1f | 0x31 | 0x40..=0x4f | 0x80..=0x9f | 0xa0..=0xbf | 0xc0 | 0xc1 | 0xc3 | 0xc7..=0xcf)
 }
@@ -195,7 +188,7 @@ fn is_general(opcode: u8) -> bool {
 fn is_of_vectors(code: &[u8]) -> bool {
     code.windows(2).enumerate().any(|(i, pair)| match pair[0] {
         0x0f => !is_general(pair[1]),
-        // VEX and EVEX, before an opcode and an operand.
+        // Before an opcode and an operand.
         0xc5 => i + 4 <= code.len() && pair[1] & 0x78 == 0x78,
         0xc4 => i + 5 <= code.len() && (1..=3).contains(&(pair[1] & 0x1f)),
         0x62 => i + 6 <= code.len() && (1..=3).contains(&(pair[1] & 0x0f)),

@@ -68,7 +68,6 @@ fn a_fork_holds_the_lock_while_others_wait() {
     });
 }
 
-/// The other sleeps until the bell, and sees the write.
 fn ringing() {
     #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     let shared = Arc::new((Bell::new(), UnsafeCell::new(0)));

@@ -13,7 +13,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// From a line `number:controllers:name` of `/proc/self/cgroup`.
+    /// From `number:controllers:name` of `/proc/self/cgroup`.
     fn name_in(self, line: &[u8]) -> Option<&[u8]> {
         let mut fields = line.splitn(3, |b| *b == b':');
         let (number, controllers, name) = (fields.next()?, fields.next()?, fields.next()?);
@@ -117,9 +117,7 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
-    /// `None`: the group is not in the mount.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        // Outside of the namespace.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {
             return None;
         }
@@ -132,7 +130,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The kernel escaped bytes as `\` and three octal digits.
+/// Escaped bytes are `\` and three octal digits.
 fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
     let mut rest = text;
     while let [first, more @ ..] = rest {

@@ -43,7 +43,7 @@ impl Check {
 
     #[inline(always)]
     pub(super) fn add(&mut self, words: &[u64; 8]) {
-        // Not a loop: this crate is optimised for size, and a sync costs this.
+        // Not a loop: this crate is optimised for size.
         let ([a, b, c, d, e, f, g, h], step) =
             (self.lanes, |lane: u64, word: u64| (lane ^ word).wrapping_mul(FACTOR).rotate_left(29));
         self.lanes = [
@@ -103,7 +103,6 @@ fn put(words: [u64; 8], into: &mut [u8; HEAD_BYTES]) {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
-    /// Other generations' records do not count.
     pub(super) generation: u64,
     /// When the generation began.
     pub(super) len: u64,
@@ -146,7 +145,7 @@ impl Record {
         table_bytes(self.entries) + self.data_pages * BLOCK
     }
 
-    /// Writes the words before a table (entries, zeros) at `at`; returns the check.
+    /// `table`: entries and zeros; returns the check.
     pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
         let entries = self.entries | if self.is_last { LAST } else { 0 };
         let mut words =
@@ -161,7 +160,7 @@ impl Record {
         let [magic, generation, sequence, len, entries, data_pages, previous, check] = words(from);
         let is_last = entries & LAST != 0;
         let record = Self { generation, sequence, len, entries: entries & !LAST, is_last, data_pages, previous };
-        // Bounded: sums of a damaged record cannot overflow.
+        // Sums of a damaged record cannot overflow.
         let is_sane = magic == RECORD_MAGIC && record.entries < LAST && data_pages <= record.entries;
         is_sane.then_some((record, check))
     }

@@ -31,11 +31,10 @@ pub(super) struct Entry {
     pub(super) check: u64,
 }
 
-/// In a place: the page is zero.
+/// The page is zero.
 pub(super) const IS_ZERO: u64 = 1;
-/// In a record: bounds the buffer.
+/// Bounds the buffer of a record.
 const PART_PAGES: usize = 4096;
-/// In one write of a checkpoint.
 const RUN_PAGES: usize = 256;
 
 pub(super) fn page_check(page: &[u8]) -> u64 {
@@ -44,7 +43,6 @@ pub(super) fn page_check(page: &[u8]) -> u64 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Synced {
-    /// With zero pages.
     pub pages: u64,
     pub bytes: u64,
 }
@@ -61,7 +59,6 @@ pub(super) struct Journal {
     len: u64,
     tail: Tail,
     slots: Buffer<Entry>,
-    /// With newest contents in the journal, each once.
     pages: Buffer<u64>,
     staged: Buffer<Entry>,
     record: Buffer<u8>,
@@ -101,7 +98,6 @@ impl Journal {
         file.sync()
     }
 
-    /// `len`: the heap file's, for an empty journal.
     pub(super) fn open(file: &impl Store, len: u64) -> Result<Self, FileError> {
         let size = file.size()?;
         if size == 0 {
@@ -127,7 +123,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Stages the record's changes; `None` if not whole.
+    /// `None`: not whole.
     fn read_record(&mut self, file: &impl Store, size: u64, tail: &mut Tail) -> Result<Option<Record>, FileError> {
         let at = tail.end;
         let Some((record, check)) = self.read_table(file, size, at)? else { return Ok(None) };
@@ -207,13 +203,12 @@ impl Journal {
         self.slots.get(page as usize).copied().unwrap_or_default()
     }
 
-    /// Pages that the heap file lacks, from a place on.
     pub(super) fn journaled(&self, from: u64) -> impl Iterator<Item = Entry> {
         self.pages.iter().map(|page| self.slot(*page)).filter(move |slot| slot.place >= from)
     }
 
-    /// Makes `len` and `pages` (in order, each once) durable. `copy` copies a page and returns its
-    /// check; `copied` runs after all. `skips_equal` leaves out pages as last seen.
+    /// `pages` in order, each once. `copy` copies a page and returns its check; `copied` runs after
+    /// all. `skips_equal` leaves out pages as last seen.
     pub(super) fn sync(
         &mut self,
         file: &impl Store,
@@ -238,7 +233,6 @@ impl Journal {
             Ok(None) => Ok(Synced::default()),
             Err(error) => {
                 self.has_remains = true;
-                // If this fails too, the next sync does it.
                 let _ = self.mend(file);
                 Err(error)
             }
@@ -289,7 +283,7 @@ impl Journal {
             file.write(end, &self.record[..record.bytes() as usize])?;
             tail.end += record.bytes();
         }
-        // From here on only the wait can fail.
+        // Only the wait can fail from here on.
         self.pages.reserve(self.staged.len())?;
         let most = self.staged.iter().map(|entry| entry.page + 1).max().unwrap_or(0);
         self.slots.set_len(self.slots.len().max(most as usize))?;
@@ -297,7 +291,7 @@ impl Journal {
         Ok(Some(tail))
     }
 
-    /// Stages the changes; returns the data pages.
+    /// Returns the data pages.
     fn build(
         &mut self,
         at: u64,
@@ -370,8 +364,7 @@ impl Journal {
         }
     }
 
-    /// The heap file holds all durably. The next generation writes the kept bytes without new
-    /// blocks.
+    /// The heap file holds all durably. Kept bytes need no new blocks.
     pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
         for i in 0..self.pages.len() {
             let page = self.pages[i] as usize;
@@ -381,7 +374,6 @@ impl Journal {
         self.tail = Tail { end: BLOCK, sequence: 1, previous: 0 };
         self.generation += 1;
         self.has_doubtful_head = true;
-        // Older generations' records do not count.
         self.has_remains = false;
         self.mend(file)?;
         if file.size()? > keep.max(BLOCK) { file.set_size(keep.max(BLOCK)) } else { Ok(()) }

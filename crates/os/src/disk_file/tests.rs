@@ -223,7 +223,6 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
             let file = DiskFile::create(&path(&tree, "heap"), SIZE / 2, options(way)).unwrap();
             file.store(0, 1);
             sync(&file);
-            // Two MB less the file and the journal.
             std::fs::write(tree.path("other"), std::vec![1; SIZE as usize + SIZE as usize / 4]).unwrap();
             (0..128).for_each(|page| file.store(page * PAGE_BYTES, 2));
             let in_memory = file.promise() == Promise::ProcessCrash && !file.was_left_open();

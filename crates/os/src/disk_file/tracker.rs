@@ -22,7 +22,6 @@ pub(super) struct Tracker {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracking {
     Recorded,
-    /// All private pages are compared with the last sync.
     Compared,
 }
 
@@ -47,7 +46,6 @@ impl Tracker {
         if tracking == Tracking::Recorded && tracker.scan.is_some() {
             tracker.uffd = record_writes(&range).unwrap_or(-1);
         }
-        // The system may know only one of the calls.
         let first = range.start..range.start + crate::process::page_size();
         if tracker.uffd >= 0 && tracker.drain_written(first, |_| {}).is_none() {
             tracker.stop();
@@ -67,7 +65,6 @@ impl Tracker {
         self.uffd = -1;
     }
 
-    /// `false`: pages may be lost.
     pub(super) fn begin(&self, range: Range<usize>) -> bool {
         self.uffd < 0 || self.drain_written(range, |_| {}).is_some()
     }
@@ -77,7 +74,6 @@ impl Tracker {
         self.scan.as_ref()?.drain_written(range, f)
     }
 
-    /// Private parts not written to since [`drain_written`](Self::drain_written).
     pub(super) fn unwritten(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.unwritten(range, f)
     }

@@ -17,7 +17,6 @@ pub enum Rank {
     ObjectCache,
     CacheArrays,
     SizeClass,
-    /// Slabs of two classes.
     Morphs,
     Pages,
     Huge,
@@ -40,7 +39,7 @@ pub(super) use witness::{check, gave, took};
 mod silent {
     use super::Rank;
 
-    /// Ends all checks: two tasks share a thread pointer.
+    /// Two tasks share a thread pointer.
     #[inline(always)]
     pub fn trust() {}
     #[inline(always)]
@@ -64,7 +63,6 @@ mod witness {
     const RANKS: usize = Rank::TracePath as usize + 1;
     const THREADS: usize = 64;
 
-    /// Only the holder changes it.
     pub(super) struct Held {
         thread: AtomicUsize,
         counts: [AtomicU16; RANKS],
@@ -90,7 +88,6 @@ mod witness {
         /// Whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
-            // Locks from before the thread had a place are unknown.
             let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
             self.highest().is_none()
         }
@@ -99,7 +96,6 @@ mod witness {
     static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
-    /// With `claim`, a free place if it has none.
     fn own(claim: bool) -> Option<&'static Held> {
         let thread = thread::pointer();
         let has = |held: &&Held| held.thread.load(Relaxed) == thread;

@@ -24,7 +24,7 @@ pub(super) struct Image {
 
 enum Source {
     File(File),
-    /// The kernel's module: start and bytes.
+    /// Start and bytes.
     Memory(usize, usize),
 }
 
@@ -83,7 +83,7 @@ impl Image {
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last that starts before; past its end, symbols without a size do not count.
+        // Past its end, symbols without a size do not count.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -121,7 +121,7 @@ impl Image {
     }
 }
 
-/// Of a replaced file by the kernel's link, which needs privilege.
+/// A replaced file by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -160,7 +160,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// Functions, and untyped symbols as of assembly; defined here.
+    /// Functions, and untyped symbols as of assembly.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);

@@ -26,10 +26,10 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     fd: i32,
-    /// It alone ends the lock, which forked processes share.
+    /// It alone ends the lock.
     opener: u32,
     pub(crate) kind: Kind,
-    /// Major and minor number: the device's, or of the one that holds the file.
+    /// Of the device, or of the one that holds the file.
     pub(crate) device: (u32, u32),
 }
 
@@ -47,7 +47,6 @@ fn retry(name: &'static str, mut f: impl FnMut() -> i64) -> Result<i64, FileErro
 }
 
 impl Descriptor {
-    /// New; user and group may use it, as the mask allows.
     pub(crate) fn create(path: &CStr) -> Result<Self, FileError> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOCTTY | libc::O_NONBLOCK;
         Self::locked(path, flags, Access::ReadWrite)
@@ -58,7 +57,7 @@ impl Descriptor {
         Self::locked(path, flags | libc::O_NOCTTY | libc::O_NONBLOCK, access)
     }
 
-    /// Another file's lock protects it; makes it if missing.
+    /// Another file's lock protects it.
     pub(crate) fn beside(path: &CStr) -> Result<Self, FileError> {
         Self::of(path, libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK)
     }
@@ -130,7 +129,6 @@ impl Descriptor {
         retry("ftruncate", || i64::from(unsafe { libc::ftruncate(self.fd, bytes as i64) })).map(drop)
     }
 
-    /// File systems that cannot do so promise nothing.
     pub(crate) fn allocate(&self, at: u64, bytes: u64) -> Result<(), FileError> {
         if at.saturating_add(bytes) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
@@ -174,8 +172,7 @@ impl Descriptor {
         retry("fallocate", || i64::from(call::punch(self.fd, at as i64, bytes as i64))).map(drop)
     }
 
-    /// Not repeated on failure: the system may have dropped unwritten data, and would then report
-    /// success.
+    /// Not repeated: after a failure the system may drop data and report success.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         if call::sync(self.fd) == 0 { Ok(()) } else { Err(FileError::of("fdatasync", errno())) }
     }
@@ -185,7 +182,6 @@ pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
     let fd = retry("open", || i64::from(call::open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)))? as i32;
     let folder = Descriptor { fd, opener: 0, kind: Kind::File, device: (0, 0) };
     match folder.sync() {
-        // Some file systems do it at once.
         Err(FileError::System(_, libc::EINVAL)) => Ok(()),
         answer => answer,
     }
@@ -207,7 +203,6 @@ fn numbers(device: libc::dev_t) -> (u32, u32) {
     (libc::major(device), libc::minor(device))
 }
 
-/// `None`: another device.
 fn dax_size(sys: &[u8], device: (u32, u32)) -> Option<u64> {
     let mut buffer = [0; 32];
     let text = read_start(&device_path(sys, b"/dev/char/", device, b"/size")?, &mut buffer).ok()?;

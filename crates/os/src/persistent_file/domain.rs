@@ -6,7 +6,6 @@
 use super::descriptor::{Descriptor, Kind, device_path};
 use crate::small_file::read_start;
 
-/// A whole device, a partition, a DAX device.
 const REGIONS: [&[u8]; 4] = [
     b"/device/../persistence_domain",
     b"/../device/../persistence_domain",

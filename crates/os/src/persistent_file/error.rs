@@ -10,13 +10,9 @@ pub enum FileError {
     /// Or no folder.
     Missing,
     Exists,
-    /// By this process or another.
     InUse,
-    /// A folder, a socket, or another kind without contents.
     NotAFile,
-    /// The file system, or this opening, allows no changes.
     ReadOnly,
-    /// With the ending of a file beside it.
     NameTooLong,
     Denied(i32),
     /// 0, or no multiple of 4,096.
@@ -30,9 +26,8 @@ pub enum FileError {
     Fixed,
     /// The CPU has no instruction.
     NoWriteBack,
-    /// The file beside is no journal, or of another version.
     Journal,
-    /// The journal, at this offset, though later parts are whole.
+    /// At this offset, though later parts are whole.
     Damaged(u64),
     /// Call and `errno`.
     System(&'static str, i32),

@@ -12,9 +12,9 @@ use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBackChoice {
-    /// Writes back on persistent memory, unless the system reports persistent caches.
+    /// On persistent memory, unless caches persist.
     Auto,
-    /// In every file, also where it adds only time.
+    /// In every file.
     Flush,
     /// Caches persist (eADR), or only a process can crash.
     None,
@@ -81,7 +81,6 @@ impl PersistentFile {
 }
 
 impl Flushed {
-    /// Fails if the CPU has no instruction; the file is closed.
     pub fn new(file: PersistentFile) -> Result<Self, FileError> {
         let durability = WriteBack::detect().ok_or(FileError::NoWriteBack)?;
         Ok(Self { file, durability })
@@ -108,7 +107,7 @@ impl<D> Mapped<D> {
 pub(crate) fn store_words(to: *mut u8, line: &Line) {
     // SAFETY: the caller checked that the line is mapped and aligned; atomics.
     let words = unsafe { &*to.cast::<[AtomicU64; craton_base::LINE_WORDS]>() };
-    // ORDERING: pairs with the process's end: earlier stores are in the cache before these.
+    // ORDERING: pairs with the process's end: earlier stores come before these.
     fence(Ordering::Release);
     for (word, value) in words.iter().zip(line) {
         word.store(*value, Ordering::Relaxed);
@@ -139,7 +138,6 @@ impl Durability for WriteBack {
 impl Durability for AtOnce {
     const FLUSHES: bool = false;
 
-    /// Words in any order; later stores come after.
     #[inline(always)]
     unsafe fn store_line(&self, to: *mut u8, line: &Line) {
         store_words(to, line);

@@ -72,7 +72,7 @@ fn an_array_is_a_stack_with_a_bound() {
     }
 }
 
-/// One for each processor; every thread owns all.
+/// Every thread owns all.
 fn counting(capacity: u32) -> (usize, impl Fn(usize) -> &'static Counting) {
     let base = guarded::reserve_zeros(AREA * 64).unwrap();
     let open = guarded::Opened::<1>::new();
@@ -98,7 +98,7 @@ fn many_pointers_go_into_a_counting_array_in_order_as_far_as_there_is_room_and_t
     move_to(here);
     // SAFETY: a permanent mapping; this thread is registered.
     unsafe {
-        // Empty at first, so that a move between two calls is seen.
+        // A move between two calls is seen.
         let at = rseq.processor();
         let put = rseq.push_many(base, &tokens[..4]) + rseq.push_many(base, &tokens[4..]);
         let refused = rseq.pop_many(base, OWNER + 1, &mut into);
@@ -248,7 +248,6 @@ fn only_threads_with_an_area_of_their_own_are_registered() {
     assert!(rseq.is_registered());
     assert!(std::thread::spawn(move || rseq.is_registered()).join().unwrap());
     assert!(rseq.is_registered(), "a question changes nothing");
-    // As in a thread whose memory the program made.
     let elsewhere = Rseq { offset: rseq.offset - 4096, number: rseq.number };
     assert!(!elsewhere.is_registered());
     let mut status = 0;
@@ -282,7 +281,7 @@ fn of_the_area_nothing_but_the_pointer_to_the_section_is_written() {
             rseq.pop(table, PLACES[1]);
         }
         let after = read();
-        // Words 2 and 3 are the pointer; the kernel writes the others when it moves the thread.
+        // The kernel writes the other words when it moves the thread.
         let others = |words: [u32; 8]| [words[0], words[1], words[4], words[5], words[6], words[7]];
         same += u32::from(others(before) == others(after));
         assert!(

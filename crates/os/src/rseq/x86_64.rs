@@ -35,7 +35,6 @@ macro_rules! descriptor {
             ".quad 63f, 64f - 63f, 66f\n",
             ".popsection\n",
             ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
-            // The operand of an instruction that never runs.
             ".byte 0x0f, 0xb9, 0x3d\n",
             ".long {signature}\n",
             "66: jmp 67f\n",
@@ -45,7 +44,7 @@ macro_rules! descriptor {
     };
 }
 
-/// The CPU's memory in `{m}`; to 5 if none.
+/// Jumps to 5 if there is no memory.
 macro_rules! enter {
     () => {
         concat!(
@@ -123,7 +122,7 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// The CPU's array in `{m}`; arithmetic saves the table load.
+/// Arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -268,12 +267,11 @@ pub(super) unsafe fn push_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usiz
             "movzx {c:e}, {n:l}",
             "mov {k:e}, dword ptr [{m} + {capacity}]",
             "sub {k}, {c}",
-            // A closed or shrunk array may exceed its capacity.
             "mov {t:e}, 0",
             "cmovb {k}, {t}",
             "cmp {k}, {len}",
             "cmova {k}, {len}",
-            // A closed area is read-only: store nothing where nothing fits.
+            // A closed area is read-only.
             "test {k}, {k}",
             "jz 65f",
             "lea {s}, [{m} + {c}*8 + {slots}]",

@@ -5,7 +5,6 @@
 //! ABI), and holds the thread's number: cleared when the thread ends, -1 after `pthread_join`.
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.
 
-/// Searched for the number.
 const BLOCK: usize = 1024;
 const WORD: usize = size_of::<usize>();
 const ALIGN: usize = 64;
@@ -37,7 +36,7 @@ impl Blocks {
         unsafe { (at as *const usize).read() == at && ((at + 2 * WORD) as *const usize).read() == at }
     }
 
-    /// The stack of an ended thread in a range. `None`: no block, or its thread lives.
+    /// `None`: no block, or its thread lives.
     ///
     /// # Safety
     /// The range can be read.

@@ -43,7 +43,6 @@ impl Drop for Pages {
     }
 }
 
-/// At different distances from pages' starts.
 fn copies(seed: usize, source_one_in: usize, target_one_in: usize) {
     let (mut from, mut to) = (Pages::new(), Pages::new());
     from.write(seed, source_one_in);

@@ -15,20 +15,19 @@ const RBP: u64 = 6;
 const RSP: u64 = 7;
 const RETURN_ADDRESS: u64 = 16;
 
-/// Canonical frame address: the caller's stack pointer after the return. Offsets in bytes.
+/// The caller's stack pointer after the return. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cfa {
     Sp(i64),
     Bp(i64),
     Bx(i64),
-    /// `plus` above the word at `offset` from the stack pointer.
+    /// From the stack pointer.
     AtSp { offset: i64, plus: i64 },
     AtBp { offset: i64, plus: i64 },
-    /// In a linkage-table entry: 8 above the stack pointer, 16 from byte `from` of each 16 on.
+    /// 8 above the stack pointer, 16 from byte `from` of each 16 on.
     Plt { from: i64 },
 }
 
-/// Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
     /// In the register, or lost.
@@ -62,7 +61,7 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     let header = unsafe { Reader::new(module.frames, module.end) }.moved(module.start, module.frames)?;
     let mut entry = header.moved(module.start, find_entry(header, address)?)?;
     let len = entry.u32()?;
-    // 0 ends the table; u32::MAX begins an entry of more than 4 GiB.
+    // The end, or an entry of more than 4 GiB.
     if len == 0 || len == u32::MAX {
         return None;
     }
@@ -91,7 +90,7 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
 
 /// The last that starts before the address.
 fn find_entry(mut header: Reader, address: usize) -> Option<usize> {
-    /// Version 1, offsets of 32 bits from the header's start: all linkers write it.
+    /// Version 1, offsets of 32 bits from the header's start.
     const SORTED: u8 = 0x3b;
     let start = header.at();
     let (version, to_frames, of_count, of_table) = (header.u8()?, header.u8()?, header.u8()?, header.u8()?);
@@ -173,7 +172,7 @@ enum Kept {
 
 const REMEMBERED: usize = 4;
 
-/// Runs up to an address, in code that begins at another; all of it without `code`.
+/// Code begins at one address, and ends the run at another.
 fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option<(usize, usize)>) -> Option<()> {
     let (mut at, address) = code.unwrap_or((0, usize::MAX));
     let mut remembered = [*state; REMEMBERED];
@@ -243,7 +242,6 @@ fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option
                 program.skip(len)?;
                 state.set(register, Kept::Otherwise);
             }
-            // Size of stack arguments.
             0x2e => drop(program.unsigned()?),
             0x2f => {
                 let (register, offset) = (program.unsigned()?, program.unsigned()?);

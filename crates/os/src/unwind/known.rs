@@ -31,7 +31,6 @@ impl Known {
         Self { places: [const { Place::EMPTY }; PLACES], next: AtomicUsize::new(0) }
     }
 
-    /// Whether another may have lain there.
     pub(super) fn record(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;

@@ -11,7 +11,7 @@ pub(super) struct Module {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) frames: usize,
-    /// The C library's, if known: changes when the module is loaded anew.
+    /// Changes when the module is loaded anew.
     pub(super) record: usize,
 }
 

@@ -41,7 +41,6 @@ pub(super) enum Step {
     Unknown,
 }
 
-/// Of the instruction that holds this byte; cached.
 #[inline]
 pub(super) fn of(address: usize) -> Rule {
     match RULES.get(address as u64) {
@@ -68,7 +67,6 @@ pub(super) fn forget() {
 }
 
 impl Rule {
-    /// `None`: an offset does not fit.
     pub(super) fn new(row: Row) -> Option<Self> {
         let (cfa, bp, bx) = match row {
             Row::Signal => return Some(SIGNAL),
@@ -135,8 +133,8 @@ impl Rule {
     }
 }
 
-/// The common kind: the CFA at an offset from the stack or frame pointer, registers unchanged or
-/// near the CFA. Byte offsets, as wrapping words.
+/// The CFA is at an offset from the stack or frame pointer, registers unchanged or near it. Byte
+/// offsets, as wrapping words.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(u64);
 

@@ -10,7 +10,6 @@ use super::table::Table;
 use crate::{process, thp, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The smallest; larger pages count as several.
 const PAGE_BITS: u32 = 12;
 const GRANULE_BITS: u32 = PAGE_BITS + 4;
 /// Keeps an entry from being 0.
@@ -18,7 +17,7 @@ const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// By value on rare paths: stays in registers.
+/// Stays in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,
@@ -32,7 +31,7 @@ impl Stack {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// After a guess: remembers nothing, and only pages surely of this stack count.
+    /// Remembers nothing; only pages surely of this stack count.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
@@ -55,7 +54,6 @@ impl Stack {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
-    /// `None`: cannot be read.
     #[cold]
     #[inline(never)]
     fn with_page_of(mut self, at: usize) -> Option<Self> {
@@ -77,11 +75,10 @@ impl Stack {
     }
 }
 
-/// From the stack pointer to the thread pointer or the initial stack's end: less than any usual
-/// stack.
+/// Less than any usual stack.
 const SURELY: usize = 256 << 10;
 
-/// Asks the kernel; if not to be asked, true up to the stack's end.
+/// Without the kernel, true up to the stack's end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_query() {
         return is_surely_stack(at);

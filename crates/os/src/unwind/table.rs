@@ -11,7 +11,6 @@ const FIRST: u32 = 256;
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
-    /// Keys, up to [`FIRST`].
     stored: AtomicU32,
 }
 
@@ -56,7 +55,7 @@ impl<const N: usize> Table<N> {
     pub(super) fn put(&self, key: u64, value: u64) {
         let stored = self.stored.load(Relaxed);
         if stored < FIRST {
-            // Racing threads count one for two. Later most keys are stored anew.
+            // Racing threads count one for two.
             self.stored.store(stored + 1, Relaxed);
         }
         let place = self.place(key);
@@ -81,7 +80,7 @@ impl<const N: usize> Table<N> {
         self.entries.iter().rposition(|entry| entry.value.load(Relaxed) != 0).unwrap_or(0)
     }
 
-    /// By the golden ratio, which scatters near addresses.
+    /// The golden ratio scatters near addresses.
     #[inline]
     fn place(&self, key: u64) -> usize {
         let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1;

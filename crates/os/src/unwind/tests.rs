@@ -29,7 +29,6 @@ fn a_stack_is_what_the_c_library_says() {
     let (mut ours, mut other) = ([0; 64], [0; 64]);
     let (n, m) = both(10, &mut ours, &mut other);
     assert!(n > 12, "{n}");
-    // theirs() and both() come first there.
     assert_eq!(ours[..n], other[2..m]);
 }
 
@@ -39,7 +38,7 @@ fn u3_a_stack_has_at_most_as_many_frames_as_there_is_room_for() {
     let (n, _) = both(20, &mut all, &mut other);
     for room in 0..n {
         let mut some = [7; 64];
-        // Another call returns elsewhere: only frames further out are the same.
+        // Only frames further out are the same.
         assert_eq!(both(20, &mut some[..room], &mut other).0, room);
         assert!(some[room..].iter().all(|a| *a == 7));
         assert!(room < 2 || some[1..room.min(20)] == all[1..room.min(20)]);
@@ -123,7 +122,6 @@ fn every_c_library_finds_the_same_modules() {
         usize::MAX,
     ];
     for address in addresses {
-        // The list does not name the linker's record.
         let found = module::find(address).map(|found| module::Module { record: 0, ..found });
         assert_eq!(found, module::find_by_list(address), "{address:#x}");
     }

@@ -18,7 +18,7 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Interrupted registers, from the handler's stack pointer after its return.
+/// From the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
@@ -42,7 +42,6 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
-/// `outside`: without the library's leading frames.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -60,10 +59,9 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The first function's stack pointer, if only the C library, the linker and we lie below.
+/// If only the C library, the linker and we lie below.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
-    /// It only calls `main`'s caller.
     const FIRST: usize = 64;
     // SAFETY: no preconditions.
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
@@ -88,7 +86,7 @@ pub(super) fn forget() {
     CALLS.clear();
 }
 
-/// The library's; 1 and 1: part of the program.
+/// 1 and 1: part of the program.
 fn own_code() -> (usize, usize) {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -100,17 +98,15 @@ fn own_code() -> (usize, usize) {
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) as usize };
     let own = module::find(own_code as *const () as usize).filter(|m| !(m.start..m.end).contains(&entry));
     let (start, end) = own.map_or((1, 1), |m| (m.start, m.end));
-    // Racing threads store the same.
     START.store(start, Relaxed);
     END.store(end, Relaxed);
     (start, end)
 }
 
-/// By value on rare paths: stays in registers.
+/// Stays in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
-    /// In the current instruction.
     lookup: usize,
     stack: Stack,
 }
@@ -121,7 +117,6 @@ impl Frame {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
-    /// Returns the address one past the caller's current instruction.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -174,7 +169,6 @@ impl Frame {
         self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
-    /// A thread's first function may have return address 0.
     #[inline(always)]
     fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be its function's last instruction.
@@ -194,7 +188,6 @@ impl Frame {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
         let is_interrupted = self.lookup == pc;
-        // Stored without a call, as at a context's start.
         if !is_interrupted && !is_behind_call(pc) {
             return None;
         }
