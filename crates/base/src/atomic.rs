@@ -23,7 +23,7 @@ pub fn spin() {
     loom::thread::yield_now();
 }
 
-/// Its owner next reads it, then changes it: a read first would fetch the line twice.
+/// A read first would fetch the line twice.
 #[inline(always)]
 pub fn about_to_change<T>(word: &T) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]

@@ -4,10 +4,8 @@ use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-/// Of the largest hugepage, 256 pages.
 const MOST_WORDS: usize = 4;
 
-/// Up to here one loop over all words beats a walk over runs.
 const SHORT_RUNS: u32 = 6;
 
 /// Of `0..G::PAGES`. All zero bytes are the empty set.
@@ -22,7 +20,7 @@ const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// Of 1, 2, 4 and 8 pages, each by its first bit.
+/// Each by its first bit.
 #[inline]
 fn blocks(free: u64) -> [u64; 4] {
     let two = free & (free >> 1) & 0x5555_5555_5555_5555;
@@ -63,7 +61,7 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that holds all of the range; `None`: two words do.
+    /// `None`: two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -83,7 +81,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// `first + len` ≤ 256.
+    /// At most 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -92,7 +90,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// `first + len` ≤ 256.
+    /// At most 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -135,25 +133,25 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// The first member from `from` on, or 256.
+    /// Or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// The first non-member from `from` on, or 256.
+    /// Or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
     }
 
-    /// The first non-member, or member of `ends`, from `from` on; or 256.
+    /// The first non-member, or member of `ends`; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w] | ends.words[w])
     }
 
-    /// The last member before `before`, plus 1; or 0.
+    /// Plus 1; or 0.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
         let mut w = (before / 64) as usize;
@@ -168,14 +166,14 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// The run of non-members around the non-member `i`, as `(first, len)`.
+    /// As `(first, len)`.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);
         (first, self.next_set(i) - first)
     }
 
-    /// In order, as `(first, len)`.
+    /// As `(first, len)`.
     pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
@@ -189,7 +187,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// `at_most` is a bound that the caller knows.
+    /// `at_most` is a known bound.
     #[inline]
     pub fn longest_clear(&self, at_most: u32) -> u32 {
         if at_most <= SHORT_RUNS {
@@ -207,7 +205,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// [`PageBits::clear_runs`] until `each` breaks; faster.
+    /// Faster than [`PageBits::clear_runs`].
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
         let (mut first, mut len) = (0, 0);
@@ -247,7 +245,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Shortens every run by one until all are gone: quick for short ones.
+    /// Quick for short ones.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -261,7 +259,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (no block) to 4 (≥ 8).
+    /// Of `1 << (n - 1)` pages, as n: 0 (no block) to 4 (≥ 8).
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -275,8 +273,7 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// The first page of `1 << level` aligned non-members (level ≤ 3), cut from the smallest block
-    /// of up to 8.
+    /// Of `1 << level` pages (level ≤ 3), from the smallest block of up to 8.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

@@ -9,7 +9,6 @@
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The unit of write-back.
 pub const LINE_BYTES: u64 = 64;
 
 pub const LINE_WORDS: usize = 8;
@@ -18,11 +17,11 @@ pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
-    /// Fenced stores survive: persistent memory.
+    /// Persistent memory.
     PowerFailure,
-    /// Every store survives the process, none a power failure: the page cache.
+    /// The page cache: no store survives a power failure.
     ProcessCrash,
-    /// The last sync point survives: a disk.
+    /// A disk: later stores are lost.
     PowerFailureAtSync,
 }
 
@@ -35,14 +34,13 @@ pub trait Medium: Send + Sync {
     /// Mapped bytes, a multiple of 4,096. Shrinks by request alone.
     fn len(&self) -> u64;
 
-    /// To load; observers see stores of [`store`](Self::store) and [`update`](Self::update) only.
+    /// Observers see stores of [`store`](Self::store) and [`update`](Self::update) only.
     fn word(&self, at: u64) -> &AtomicU64;
 
     /// A medium that observes stores overrides this and the next two.
     #[inline(always)]
     fn store(&self, at: u64, value: u64) {
-        // ORDERING: pairs with acquiring loads of the medium's users, and with the process's end:
-        // earlier stores are in the cache before this one.
+        // ORDERING: pairs with acquiring loads of the medium's users, and with the process's end.
         self.word(at).store(value, Ordering::Release);
     }
 
@@ -50,7 +48,6 @@ pub trait Medium: Send + Sync {
     #[inline(always)]
     fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
         let word = self.word(at);
-        // One instruction if either is constant 0, else a loop.
         if clear == 0 {
             // ORDERING: pairs with acquiring loads of the medium's users.
             return word.fetch_or(set, Ordering::AcqRel);
@@ -78,10 +75,9 @@ pub trait Medium: Send + Sync {
         }
     }
 
-    /// Begins the write-back of the byte's line.
+    /// Of the byte's line.
     fn flush(&self, at: u64);
 
-    /// Waits until the lines that this thread flushed are durable.
     fn fence(&self);
 
     /// `None`: read them one by one.
@@ -90,15 +86,14 @@ pub trait Medium: Send + Sync {
         None
     }
 
-    /// Without mapping their pages, for places that are read once. `false`: nothing was copied.
+    /// For places that are read once. `false`: nothing was copied.
     fn copy(&self, at: u64, into: &mut [u64]) -> bool {
         let _ = (at, into);
         false
     }
 
-    /// Words from `at`, a multiple of 64, for a structure in the medium. Its stores go past
-    /// [`store`](Self::store); each is reported to [`stored`](Self::stored). `None`: the medium has
-    /// no arrays.
+    /// From `at`, a multiple of 64. Stores go past [`store`](Self::store); each is reported to
+    /// [`stored`](Self::stored). `None`: the medium has no arrays.
     fn array(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         self.words(at, words)
     }
@@ -109,7 +104,7 @@ pub trait Medium: Send + Sync {
         None
     }
 
-    /// After a store to the word of an array at `at`, for media that observe stores.
+    /// To the word of an array at `at`.
     #[inline(always)]
     fn stored(&self, at: u64) {
         let _ = at;
@@ -120,12 +115,10 @@ pub trait Space {
     /// A multiple of 4,096; new bytes read as zero. *Refused:* no change.
     fn resize(&self, len: u64) -> Result<(), SpaceError>;
 
-    /// Whole pages, which then read as zero. A power failure may restore the old contents until a
-    /// page of the range is stored to.
+    /// Whole pages read as zero; a power failure may restore the old contents until a store.
     fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError>;
 
-    /// Takes disk space before stores: a full disk is an error here, not a signal at the store.
-    /// *Contents:* survive.
+    /// A full disk is an error here, not a signal at the store. *Contents:* survive.
     fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
         let _ = (at, len);
         Ok(())

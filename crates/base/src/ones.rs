@@ -24,7 +24,7 @@ impl Ones {
         Self { has_instruction: false }
     }
 
-    /// Of each `N` words, up to `u16::MAX`. Concurrent changes count or do not.
+    /// Of each `N` words. Concurrent changes count or do not.
     #[inline]
     pub fn count<const N: usize>(self, words: &[AtomicU64], counts: &mut [u16]) {
         #[cfg(target_arch = "x86_64")]

@@ -6,27 +6,26 @@ use crate::{HugePages, PageId, PageRange, Pages};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
-/// Nothing has changed; contents survive.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CollapseError {
-    /// No hugepage frame is free, or the cgroup is full (`ENOMEM`).
+    /// No frame is free, or the cgroup is full (`ENOMEM`).
     NoMemory,
-    /// The kernel uses a page, or a frame could not be had now (`EBUSY`).
+    /// The kernel uses a page (`EBUSY`).
     Busy,
-    /// Short of a resource for a moment (`EAGAIN`, `EINTR`).
+    /// For a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// Before Linux 6.1, without hugepages, or with nothing resident (`EINVAL`).
+    /// By Linux before 6.1, or with nothing resident (`EINVAL`).
     Unsupported,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Where the system can.
     Huge,
     Small,
 }
 
-/// Each costs system calls; others stay unset.
+/// Each costs system calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
     Resident,
@@ -37,39 +36,35 @@ pub enum Ask {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
     pub resident_bytes: usize,
-    /// `None` where the system does not report it.
+    /// `None`: not reported.
     pub huge_bytes: Option<usize>,
 }
 
-/// Address space in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
+/// Ranges lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
-    /// Makes the first `total` hugepages, at least the last grant, usable. *Post:* the new part
-    /// reads as zeros, on small pages unless [`Floor::advise`] says otherwise. *Refused:* no
-    /// change.
+    /// `total` is at least the last grant. *Post:* the new part reads as zeros, on small pages
+    /// unless [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// Before the first touch. *Contents:* survive.
+    /// *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// *Contents:* read as zeros. *Refused:* they survive.
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
-    /// Makes whole resident hugepages physically huge. *Contents:* survive.
+    /// For whole resident hugepages. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
     /// From the next touch on; `true` if accepted. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// As far as the system reports it.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
 /// Many small objects live as long as the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
-    /// One object, or a few large ones.
     Sparse,
-    /// More than 16 objects.
     Dense,
 }
 
@@ -82,14 +77,12 @@ pub struct Span {
 /// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanError {
-    /// Or no address space.
     NoMemory,
     Empty,
-    /// Pages or alignment exceed the region.
     TooLong(Pages),
     /// Not a power of two.
     Alignment(Pages),
-    /// The page is in use or was never granted.
+    /// In use or never granted.
     NeverGiven(PageId),
     AlreadyFree(PageId),
     WrongLength(PageId),
@@ -116,40 +109,36 @@ impl core::fmt::Display for SpanError {
 }
 
 pub trait SpanSource {
-    /// `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
+    /// `pages` ≥ 1; `align` is a power of two.
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
-    /// A whole span of `alloc`.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
     /// A sparse span, in place. Whether all added bytes read as zero.
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
-/// Allocates 2^order aligned frames, from huge frames that come and go. Threads may share it if
-/// [`Sync`]. A refusal changes nothing.
+/// Of 2^order aligned frames. Threads may share it if [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
     type Error: core::error::Error + Copy;
 
     /// log2 of a huge frame's frames.
     const HUGE_ORDER: u32;
 
-    /// The first frame. Separates densities while there is room.
+    /// Separates densities while there is room.
     fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
 
-    /// Any number and alignment, if all are free.
+    /// Any number and alignment.
     fn get_at(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
     /// Part of an allocation, or several.
     fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
-    /// Offline ones, which become free.
     fn online(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
-    /// Wholly free ones.
     fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
-    /// Takes a wholly free huge frame, the first from about `near` on; returns its first frame.
+    /// A wholly free huge frame, the first from about `near` on; returns its first frame.
     fn reclaim(&self, near: usize) -> Option<usize>;
 }
 

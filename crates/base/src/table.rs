@@ -20,7 +20,7 @@ unsafe impl<T: Send> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    /// Byte offsets of address and length, for readers of another process.
+    /// For readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
 }
 

@@ -20,11 +20,9 @@ pub struct Pages(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePages(pub u32);
 
-/// In the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct PageId(pub u32);
 
-/// In the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePageId(pub u32);
 

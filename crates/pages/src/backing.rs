@@ -28,9 +28,9 @@ impl HugeBacking {
 
 /// Each can split a kernel mapping in three; a process may have 65,530.
 const MOST_GUARDS: u32 = 2048;
-/// At the region's front; long spans avoid them.
+/// Long spans avoid them.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbours checked in a step (one or two system calls); steps of a tick.
+/// A step is one or two system calls.
 const LOOKED_UP: u32 = 32;
 const LOOK_UPS: u32 = 8;
 const ASK_AGAIN: u32 = 64;
@@ -42,26 +42,20 @@ const MOST_SMALL_RANGES: u32 = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) pages: Pages,
-    /// A slab of many small objects.
     pub(crate) fills_up: bool,
-    /// Begins on small pages, for a later collapse.
     pub(crate) later: bool,
 }
 
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
     trust: Trust,
-    /// Left on small pages, and their ranges.
     small: u32,
     small_ranges: u32,
-    /// Since the last round of collapses.
     dense_small: u32,
     granted: u32,
-    /// The mode is `never`, or there are no hugepages.
     in_vain: bool,
     guards: u32,
     vain_ticks: u32,
-    /// The system does not report residency.
     untold: bool,
     look_up: u32,
     look_ups: u32,
@@ -115,12 +109,12 @@ impl<G: Geometry> Backing<G> {
         self.dense_small = 0;
     }
 
-    /// Long spans avoid these hugepages, which stay on small pages.
+    /// On small pages; long spans avoid them.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Past the threshold, or by growth or a collapse; not if guarded or left on small pages.
+    /// Not if guarded or left on small pages.
     pub(crate) fn is_requested(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
@@ -129,12 +123,10 @@ impl<G: Geometry> Backing<G> {
         !self.in_vain && self.is_requested(id, t)
     }
 
-    /// Without an owner's advice.
     pub(crate) fn usual(&self, id: HugePageId, t: &Tracker<G>) -> Advice {
         if id >= self.wanted.from && !t.is_small() { Advice::Huge } else { Advice::Small }
     }
 
-    /// And advises granted memory anew.
     pub(crate) fn set(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -148,7 +140,7 @@ impl<G: Geometry> Backing<G> {
         } else {
             self.advise(floor, backing.from, HugePageId(old.from.0.min(granted.0)), Advice::Huge);
         }
-        // Guards and collapses had their own advice.
+        // They had their own advice.
         for id in (0..granted.0).map(HugePageId) {
             if trackers[id.0 as usize].is_small() {
                 self.record_left(trackers, id.0, Left::Not);
@@ -187,7 +179,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// For unbacked hugepages of a new span; `demand` includes them.
+    /// `demand` includes them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -209,7 +201,6 @@ impl<G: Geometry> Backing<G> {
         span.fills_up || self.trust.is_dense(span.pages)
     }
 
-    /// Where a span begins to use memory.
     pub(crate) fn advise_span(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -231,7 +222,7 @@ impl<G: Geometry> Backing<G> {
         };
         let left = match choice {
             Choice::Small => Left::Unsure,
-            // Of a longer span only one hugepage is left small.
+            // Only one hugepage of a longer span is left small.
             Choice::Probe if len.0 == 1 => Left::Unsure,
             _ if always || !span.later => Left::Not,
             _ => Left::Later,
@@ -244,10 +235,8 @@ impl<G: Geometry> Backing<G> {
             };
             self.advise_front(trackers, floor, (first, len), demand);
         }
-        // In front all begin small.
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
-            // A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
@@ -256,7 +245,7 @@ impl<G: Geometry> Backing<G> {
         self.schedule_check(trackers, floor, (first, len), span.pages, choice);
     }
 
-    /// One hugepage of a probe; two of a span left on small pages as a whole.
+    /// One hugepage of a probe; two of a wholly small span.
     fn schedule_check(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -280,19 +269,17 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Hugepages that spans of that length left on small pages.
     pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
         self.dense_small += self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
 
-    /// Without memory; `more`: a few behind too.
+    /// `more`: a few behind too.
     fn leave(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, left: Left, more: bool) {
         let is_full = left != Left::Not && self.small_ranges >= MOST_SMALL_RANGES;
         if is_full || run.clone().all(|i| trackers[i as usize].left == left) {
             return;
         }
         let run = if more { run.start..self.end_of_unused(trackers, run.end) } else { run };
-        // Earlier ones are on small pages anyway.
         let from = run.start.max(self.wanted.from.0);
         if from < run.end {
             let advice = if left == Left::Not { Advice::Huge } else { Advice::Small };
@@ -301,7 +288,7 @@ impl<G: Geometry> Backing<G> {
         run.for_each(|i| self.record_left(trackers, i, left));
     }
 
-    /// A few at most: one call leaves them small too.
+    /// One call leaves them small too.
     fn end_of_unused(&self, trackers: &Trackers<G>, at: u32) -> u32 {
         let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.is_small() || t.collapsing || t.guarded);
         let end = self.granted.min(at + MOST_UNUSED);
@@ -318,12 +305,11 @@ impl<G: Geometry> Backing<G> {
         let is_small = |i: u32| i < self.granted && trackers[i as usize].is_small();
         let neighbours = u32::from(is_small(i.wrapping_sub(1))) + u32::from(is_small(i + 1));
         self.small = if small { self.small + 1 } else { self.small - 1 };
-        // Marked: 1 more, less one for each neighbour that it joins. Unmarked: the reverse.
+        // Marked: 1 more, less one for each joined neighbour. Unmarked: the reverse.
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// A hugepage at the front, once the heap is no longer small; the reverse when it is small
-    /// again.
+    /// Reverses at the front when the heap is small again.
     fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -380,7 +366,6 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
-    /// Guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].intact {
             self.record_left(trackers, id.0, Left::Not);
@@ -394,7 +379,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// `in_parts` gets hugepages that did not come whole. `true`: the system gives hugepages again.
+    /// `in_parts` gets others. `true`: the system gives hugepages again.
     pub(crate) fn verify_some(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -430,7 +415,6 @@ impl<G: Geometry> Backing<G> {
                 continue;
             }
             let seen = floor.residency(G::range(id), Ask::Both);
-            // Untouched, it may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }
@@ -438,7 +422,6 @@ impl<G: Geometry> Backing<G> {
         false
     }
 
-    /// In this tick, which ends with the region.
     pub(crate) fn has_more(&mut self, granted: HugePages) -> bool {
         if self.in_vain || self.untold || self.look_up >= granted.0 {
             self.look_ups = 0;

@@ -8,14 +8,14 @@ use crate::demand::DEMAND_S;
 use craton_base::HugePages;
 
 pub const WINDOW_NS: u64 = DEMAND_S * 1_000_000_000;
-/// 16 MiB, so that small heaps never thrash.
+/// Small heaps never thrash.
 pub const CACHE_MIN_HUGEPAGES: HugePages = HugePages(8);
 const EPOCHS: usize = 8;
 const EPOCH_NS: u64 = WINDOW_NS / EPOCHS as u64;
 
 #[derive(Clone, Copy)]
 struct Extremes {
-    /// Of the slice, plus 1; 0: unused.
+    /// Plus 1; 0: unused.
     epoch: u64,
     low: u32,
     high: u32,
@@ -35,7 +35,6 @@ impl CacheLimit {
         HugePages(CACHE_MIN_HUGEPAGES.0 + self.above_min)
     }
 
-    /// Once an epoch lowers the limit to the window's.
     pub(crate) fn record(&mut self, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];
@@ -50,7 +49,7 @@ impl CacheLimit {
         }
     }
 
-    /// If the window has seen that demand, the release was early.
+    /// An early release, if the window has seen that demand.
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         if demand.0 <= self.extremes(epoch).1 {

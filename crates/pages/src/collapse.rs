@@ -12,15 +12,13 @@ use crate::trust::Seen;
 use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Residency};
 
 const ROUND_LOOKS: u32 = 512;
-/// Residency queries of a search.
 const ROUND_ASKS: u32 = 16;
 /// 2 % of a processor; 10 % of an idle one.
 const ROUND_NS: u64 = 20_000_000;
 const IDLE_NS: u64 = 100_000_000;
 const MOST_REST: u32 = 32;
-/// They end a round.
 const ENOUGH_BUSY: u32 = 8;
-/// As unsupported, without a success between: they end all collapses.
+/// Without a success between: they end all collapses.
 const ENOUGH_REFUSALS: u32 = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,12 +50,10 @@ pub(crate) enum Candidate {
 
 pub(crate) struct Collapse {
     cursor: u32,
-    /// Still to skip, and after the next bad one.
     rest: u32,
     rests: u32,
     refusals: u32,
     round: Took,
-    /// Beyond past rounds' budgets.
     spent_ns: u64,
     busy: u32,
     stats: CollapseStats,
@@ -97,7 +93,6 @@ impl Collapse {
         self.refusals >= ENOUGH_REFUSALS
     }
 
-    /// The system's mode may have changed.
     pub(crate) fn hope(&mut self) {
         self.refusals = 0;
     }
@@ -113,7 +108,6 @@ impl Collapse {
         due
     }
 
-    /// By whether the last collapses waited for a processor.
     fn budget_ns(&self) -> u64 {
         let Took { processor_ns, wall_ns } = self.round;
         if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }
@@ -140,7 +134,7 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // A span may be untouched. Without residency only those of many small objects count.
+            // Without residency only spans of many small objects count as touched.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler && t.dense,
                 bytes => Seen::of(bytes, G::pages(HugePages(1)).bytes().0) == Seen::Dense,

@@ -11,13 +11,11 @@ const EPOCH_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// Plus 1; 0: unused. Wraps after 136 years.
     number: u32,
     high: u32,
 }
 
 pub(crate) struct Demand {
-    /// Since the last [`Demand::fold`].
     high: u32,
     ring: [Epoch; EPOCHS],
 }
@@ -30,7 +28,6 @@ impl Demand {
         self.high = self.high.max(pages);
     }
 
-    /// Before each query, and every second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = number_of(now_ns);
         let slot = &mut self.ring[number as usize % EPOCHS];

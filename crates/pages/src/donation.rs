@@ -11,7 +11,6 @@ use craton_base::{Geometry, HugePageId, HugePages, PageRange};
 pub(crate) struct Large {
     pub(crate) first: HugePageId,
     pub(crate) whole: HugePages,
-    /// Pages behind the whole hugepages.
     pub(crate) tail: u32,
 }
 
@@ -30,7 +29,7 @@ impl Large {
     }
 }
 
-/// By one span, begun there or before; whether they are zero.
+/// Whether they are zero.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,
@@ -50,7 +49,7 @@ pub(crate) fn occupy_whole<G: Geometry>(
     zeroed
 }
 
-/// For the filler to adopt; whether it is zero.
+/// Whether it is zero.
 pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId, tail: u32, begins: bool) -> bool {
     let t = &mut trackers[id.0 as usize];
     t.reset();
@@ -59,7 +58,7 @@ pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId
 }
 
 pub(crate) struct Donation<G> {
-    /// In spans of up to half a hugepage, which always go to the filler.
+    /// They always go to the filler.
     small: u32,
     geometry: PhantomData<G>,
 }
@@ -72,7 +71,7 @@ impl<G: Geometry> Donation<G> {
         self.small = self.small - small(old) + small(new);
     }
 
-    /// And it suffices for a region (§4.5).
+    /// For a region (§4.5) too.
     pub(crate) fn is_outweighed(&self, slack: u32) -> bool {
         slack >= self.small && slack >= Regions::<G>::LEAST_SLACK
     }

@@ -24,13 +24,11 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A kind has room for the other with more free pages than 1/8 of the used: mixed hugepages cost 4
-/// % of the whole ones on fleet profiles. While small (256 MiB) any free page is room: another
-/// partly used hugepage weighs more.
+/// Least part of free pages for the other kind: mixed hugepages cost 4 % of the whole ones on fleet
+/// profiles. While small (256 MiB) another partly used hugepage weighs more.
 const ROOM_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 128;
 
-/// Of a family, for one mostly unbacked.
 const MOST_LOOKS: usize = 64;
 
 impl Family {
@@ -80,7 +78,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         sums
     }
 
-    /// Behind large spans' tails, on unbroken hugepages.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
         donated.len() * G::PAGES - donated.sums.used
@@ -111,7 +108,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// Among the other kind, if it has room.
     pub(crate) fn find_in_other(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -123,7 +119,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// Any room, of either kind, even by a full walk.
+    /// Even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -151,7 +147,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         self.delist(trackers, id, sums);
     }
 
-    /// And moves it to its new list.
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
@@ -172,8 +167,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         result
     }
 
-    /// About `want` free pages, of one hugepage all, in [`release_order`]; within a list the
-    /// emptiest first (§4.6).
+    /// About `want` pages; within a list the emptiest first (§4.6).
     pub(crate) fn release(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -183,7 +177,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     ) -> u64 {
         let mut done = 0;
         for (family, least) in release_order::<G>() {
-            // The last lists are the emptiest.
             let mut to = LISTS;
             while done < want
                 && let Some(at) = self.lists(family).last_before(to)
@@ -193,7 +186,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
                 while let Some(id) = next
                     && done < want
                 {
-                    // It may move to another list.
                     let t = &trackers[id.0 as usize];
                     next = t.next.checked_sub(1).map(HugePageId);
                     if t.backed_pages() - t.used_pages() >= least {
@@ -205,7 +197,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         done
     }
 
-    /// Broken, at least half without memory.
     pub(crate) fn mostly_unbacked(&self, trackers: &Trackers<G>) -> Option<HugePageId> {
         let is_empty = |id: &HugePageId| {
             let t = &trackers[id.0 as usize];
@@ -240,7 +231,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             pages += self.unback(trackers, floor, id, at, len);
         }
         if pages == 0 && !was_broken {
-            // The system took none: it stays whole.
             backing.unguard(trackers, floor, id, HugePages(1));
         }
         pages
@@ -299,8 +289,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// With a hugepage's least free pages: broken, mostly free, then nearly full ones. Sparse before
-/// dense (§4.6).
+/// Broken, mostly free, then nearly full ones; sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

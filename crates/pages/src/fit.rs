@@ -7,14 +7,12 @@ use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// By number of spans, Cmax.
+/// Cmax.
 const CHUNKS: usize = 8;
-/// For an aligned place, before one with room to spare.
 const LOOKS: usize = 4;
 
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// Of sparse hugepages.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -23,12 +21,11 @@ pub(crate) mod sealed {
 
     pub trait Fit {
         fn rank(longest: u32, allocs: u32) -> usize;
-        /// At a multiple of `align`.
         fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found;
     }
 }
 
-/// C: 0 has the most spans, expected to live longest.
+/// 0 has the most spans, expected to live longest.
 fn chunk(allocs: u32) -> usize {
     let log = (u32::BITS - allocs.leading_zeros()) as usize;
     CHUNKS - 1 - log.min(CHUNKS - 1)
@@ -118,12 +115,10 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Ranked by most spans alone, since all are short; grouped by largest free block, so that room is
-/// found at once.
+/// Ranked by most spans alone, since all are short; grouped by largest free block.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
-    /// Longer spans are sparse.
     pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 
@@ -133,7 +128,6 @@ pub(crate) mod dense {
 
     pub(crate) fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let level = pages.max(align).next_power_of_two().trailing_zeros();
-        // The fullest of the groups' fullest.
         let mut best: Option<(usize, usize)> = None;
         for blocks in level as usize + 1..BLOCKS {
             if let Some(at) = lists.first_in(LENGTHS * blocks, LENGTHS * (blocks + 1)) {

@@ -16,20 +16,19 @@ const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 
 pub struct ByFrames<S> {
     source: S,
-    /// No run of free pages is longer: saves a full search without a block.
+    /// Saves a full search without a block.
     longest: u32,
 }
 
 impl<S: FrameSource> ByFrames<S> {
     const ARE_PAGES: () = assert!(1 << S::HUGE_ORDER == PAGES_PER_HUGEPAGE, "a huge frame is a hugepage");
 
-    /// `source` has a huge frame for each possible hugepage, all offline.
+    /// `source` has an offline huge frame for each possible hugepage.
     pub fn new(source: S) -> Self {
         let () = Self::ARE_PAGES;
         Self { source, longest: 0 }
     }
 
-    /// The front of an aligned block.
     fn alloc_block(&mut self, span: Wanted) -> Found {
         let block = span.pages.max(span.align).next_power_of_two();
         // No online huge frame is wholly free, except one being collapsed.
@@ -60,7 +59,6 @@ fn number(id: HugePageId, at: u32) -> usize {
     (id.first_page().0 + at) as usize
 }
 
-/// By lists until there are frames.
 impl<S: FrameSource> Placement for Option<ByFrames<S>> {
     const BY_LISTS: Self = None;
 

@@ -11,24 +11,19 @@
 
 use craton_base::{HugePages, Pages};
 
-/// Begins on small pages, if none waits.
 const SLOW_GROWTH_NS: u64 = 20_000_000;
-/// While a hugepage lasts between these one is cleared ahead: waking the thread costs 5 µs.
+/// Waking the thread costs 5 µs.
 const CLEAR_NS: core::ops::Range<u64> = 4_000_000..1_000_000_000;
 /// One cleared ahead is 3 %.
 const CLEAR_FROM: HugePages = HugePages(32);
 /// A fault or collapse that had to wait for frames.
 pub const SLOW_NS: u64 = 10_000_000;
-/// Doubled by the next, up to [`MOST_PAUSE_NS`].
 const PAUSE_NS: u64 = 1_000_000_000;
 const MOST_PAUSE_NS: u64 = 64_000_000_000;
-/// That refills broken hugepages: 8 MiB.
 const RISE: u32 = 1024;
 
 pub(crate) struct Growth {
-    /// A thread collapses hugepages.
     helped: bool,
-    /// For spans that will fill it.
     last_ns: u64,
     /// 0 outside pauses.
     pause_end_ns: u64,
@@ -50,7 +45,6 @@ impl Growth {
         self.pause_end_ns > 0
     }
 
-    /// For spans that will fill it; `demand` hugepages are in use.
     pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
         let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
         self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);

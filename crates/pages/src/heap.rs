@@ -38,7 +38,6 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -57,12 +56,10 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// They always go to the filler.
     const HALF: u32 = G::PAGES / 2;
-    /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// Each hugepage up to `capacity` has a tracker, zero when granted.
+    /// Trackers are zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -82,12 +79,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// All zeros if `floor` and `clock` are, to take no room in the file.
+    /// All zeros, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// In place, since it is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -99,7 +95,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         &self.floor
     }
 
-    /// Frames need a heap without regions.
     fn set_regions(&mut self, allowed: bool) {
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
@@ -132,7 +127,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    /// More than half a hugepage, or an alignment of whole ones.
     fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
@@ -177,7 +171,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Frames have searched there already.
     fn find_in_other(&self, span: Wanted) -> Found {
         if !self.placement.is_by_lists() {
             return None;
@@ -185,7 +178,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_other(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// After a hugepage was refused.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -204,7 +196,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Span { range: G::part(id, at, pages), zeroed }
     }
 
-    /// Donates the last hugepage's slack.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
         let kind = Use { pages: Pages(pages), fills_up: false, later: false };
@@ -218,7 +209,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// The filler packs the tail as a span.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
@@ -246,13 +236,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         result
     }
 
-    /// It leaves the filler with its last span.
     fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| {
             t.vacate(at, pages);
-            // Without its tail it is an ordinary hugepage.
             t.donated &= at != 0;
-            // Few pages left on a dense hugepage must not keep longer spans off it.
+            // They must not keep longer spans off it.
             t.dense &= t.used_pages() >= G::PAGES / 4;
         });
         let t = &self.trackers[id.0 as usize];
@@ -274,7 +262,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let was_broken = self.trackers[id.0 as usize].broken;
         self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
         let t = &mut self.trackers[id.0 as usize];
-        // The rest of a broken hugepage would keep its next use on small pages.
+        // It would keep its next use on small pages.
         if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
             self.release.count(t.unbacked().into());
             self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
@@ -295,7 +283,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Unbacks as many hugepages as a request backed, of those that could not serve it.
+    /// Those that could not serve it.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }
@@ -309,7 +297,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.growth.begins_small(demand, now)
     }
 
-    /// `granted`: before it.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: Use) {
         self.follow_grant(granted);
         let demand = self.in_demand();
@@ -323,7 +310,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Unbacks those above the limit, and those whose next spans may touch less.
+    /// Also those whose next spans may touch less.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -355,7 +342,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.record_taken(HugePages(0));
     }
 
-    /// After a request that missed `missing` in the cache.
     fn record_taken(&mut self, missing: HugePages) {
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
         if missing.0 > 0 {
@@ -364,7 +350,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.record(demand, now);
     }
 
-    /// `false`: too few unbacked hugepages.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
@@ -398,14 +383,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         occupied.zeroed
     }
 
-    /// The region ends with its last span.
     fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
         let head = self.regions.vacate(&mut self.trackers, range, whole);
         let lost = self.regions.unback_unsure(&mut self.trackers, &mut self.floor, range);
         self.release.count(lost);
         if let Some(head) = head {
             self.regions.end(&mut self.trackers, head);
-            // One by one: ranges join neighbours of the same kind.
+            // Ranges join neighbours of the same kind.
             for id in (head.0..head.0 + G::REGION).map(HugePageId) {
                 if self.trackers[id.0 as usize].backed_pages() > 0 {
                     self.cache.put(&mut self.trackers, id, HugePages(1));
@@ -483,11 +467,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// Page frames of `S` place short spans, once set.
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Before any grant. The source has one offline huge frame for each hugepage.
+    /// Before any grant, with an offline huge frame for each hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

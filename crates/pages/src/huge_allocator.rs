@@ -7,10 +7,9 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
-/// At least 32 MiB; at most a part of the whole.
 const GROW_MIN: HugePages = HugePages(16);
 const GROW_MAX_PART: u32 = 64;
-/// From 8 MiB spans are huge in small heaps too: the last one's rest averages 1/8.
+/// From 8 MiB on the rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
 pub(crate) struct HugeAllocator<G> {
@@ -37,7 +36,7 @@ impl<G: Geometry> HugeAllocator<G> {
         &self.free
     }
 
-    /// At a multiple of `align`. Long spans avoid the first `front` hugepages, on small pages.
+    /// Long spans avoid the first `front` hugepages, on small pages.
     pub(crate) fn alloc(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -56,7 +55,6 @@ impl<G: Geometry> HugeAllocator<G> {
             if let Some(first) = self.free.alloc(trackers, len, align, least..u32::MAX) {
                 return Ok(first);
             }
-            // The free hugepages at the region's end count.
             let free = self.free.run_at_end(trackers);
             let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
             let Some(end) = start.checked_add(len.0) else { continue };
@@ -80,7 +78,7 @@ impl<G: Geometry> HugeAllocator<G> {
         self.free.insert(trackers, first, len);
     }
 
-    /// More if granted: large steps are rare.
+    /// Large steps are rare.
     #[cold]
     pub(crate) fn grow_to(
         &mut self,

@@ -9,7 +9,6 @@ use crate::ranges::Ranges;
 use crate::tracker::{Place, Tracker, Trackers};
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory, Pages};
 
-/// For a window with unbacked neighbours.
 const LOOKS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +87,6 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.set_end(self.below.granted());
     }
 
-    /// A few places where backed hugepages adjoin unbacked ones.
     fn find_beside(&self, trackers: &Trackers<G>, len: HugePages, align: HugePages) -> Option<Taken> {
         if align.0 > 1 || len.0 < 2 {
             return None;
@@ -117,7 +115,6 @@ impl<G: Geometry> HugeCache<G> {
             if place == Place::Cached {
                 self.cached.alloc_at(trackers, id, part);
             } else if at + piece < end {
-                // Constant time, however long the range before.
                 self.below.alloc_end(trackers, HugePageId(at + piece), part);
             } else {
                 self.below.alloc_at(trackers, id, part);
@@ -126,7 +123,6 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Last resort: walks the region.
     #[cold]
     fn alloc_mixed(
         &mut self,
@@ -138,7 +134,6 @@ impl<G: Geometry> HugeCache<G> {
         let mut start = 0u32;
         while start.checked_add(len.0)? <= self.below.capacity().0 {
             let end = (start + len.0).min(self.below.granted().0);
-            // The next candidate begins after the last obstacle.
             let taken = (start..end).rev().find(|i| {
                 let place = trackers[*i as usize].place;
                 place != Place::Unbacked && place != Place::Cached
@@ -157,7 +152,6 @@ impl<G: Geometry> HugeCache<G> {
         None
     }
 
-    /// Grows the region at its end.
     pub(crate) fn is_free(
         &mut self,
         trackers: &mut Trackers<G>,

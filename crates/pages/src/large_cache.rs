@@ -10,16 +10,13 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
-/// Further CPUs share them.
 const SHARDS: usize = 64;
-/// One for short spans; eight in each doubling up to [`LargeCache::LONGEST`].
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
 const SERVED: u64 = 1 << 32;
-/// The first [`FIRST`] objects are reported singly: a small program has no more.
+/// A small program has no more than the first, reported singly.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
-/// Before the page heap.
 const LOOKS: usize = 4;
 const EXCESS_PART: u32 = 8;
 
@@ -28,10 +25,9 @@ struct Set([AtomicU64; SLOTS]);
 
 #[repr(align(64))]
 struct Shard {
-    /// Pages in slots, counted before a span comes and after it left; from [`SERVED`] on, objects
-    /// served and not reported.
+    /// Pages, counted before a span comes and after it left; from [`SERVED`] on, unreported
+    /// objects.
     counts: AtomicU64,
-    /// Where the next eviction starts.
     hand: AtomicU32,
     sets: [Set; SETS],
 }
@@ -39,10 +35,9 @@ struct Shard {
 /// All zeros: empty.
 pub struct LargeCache {
     shards: [Shard; SHARDS],
-    /// That ever held a span: bits, and their number.
+    /// Ever: bits, and their number.
     used: AtomicU64,
     shards_used: AtomicU32,
-    /// More than [`FIRST`] objects were reported.
     is_late: AtomicBool,
 }
 
@@ -67,7 +62,6 @@ fn set_of(len: u32) -> usize {
 }
 
 impl Shard {
-    /// The shortest of `pages` to `most`.
     #[inline]
     fn pop(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
         if most < pages {
@@ -95,7 +89,6 @@ impl Shard {
         None
     }
 
-    /// Returns the span that it replaced.
     #[inline]
     fn place(&self, span: PageRange) -> Option<PageRange> {
         let slots = &self.sets[set_of(span.len.0)].0;
@@ -149,7 +142,7 @@ impl LargeCache {
         is_late: AtomicBool::new(false),
     };
 
-    /// 2 MiB: longer spans are used so long that a lock does not matter.
+    /// Longer spans are used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
     pub fn most_for(pages: Pages) -> Pages {
@@ -160,14 +153,13 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// At a multiple of `align`, with old contents.
+    /// With old contents.
     #[inline]
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0, Self::most_for(pages).0), align.0, SERVED)
     }
 
-    /// From a few shards, the CPU's first: a thread may have moved, and the page heap costs more
-    /// than another CPU's lines.
+    /// A thread may have moved, and the page heap costs more than another CPU's lines.
     pub fn pop_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
         (0..LOOKS).find_map(|_| {
@@ -177,7 +169,6 @@ impl LargeCache {
         })
     }
 
-    /// About the shortest that exceeds `pages`.
     pub fn pop_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0 + 1, Self::LONGEST.0), align.0, 0)
     }
@@ -186,14 +177,14 @@ impl LargeCache {
         self.shard(cpu).pop((pages.0, pages.0), align.0, 0)
     }
 
-    /// The caller frees the span that comes back, and those of [`LargeCache::evict`].
+    /// The caller frees the span that comes back.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange) -> Option<PageRange> {
         if span.len > Self::LONGEST {
             return Some(span);
         }
         let shard = self.shard(cpu);
-        // Count first: slots never hold more than the count.
+        // Slots never hold more than the count.
         shard.counts.fetch_add(span.len.0.into(), Ordering::Relaxed);
         let old = shard.place(span);
         if let Some(old) = old {
@@ -213,13 +204,12 @@ impl LargeCache {
         self.shard(cpu).evict()
     }
 
-    /// Served by the page heap.
     pub fn count(&self, cpu: usize) {
         self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
         self.record_use(cpu);
     }
 
-    /// If there are enough; `report` returns all so far.
+    /// `report` returns all so far.
     #[inline]
     pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
         let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;

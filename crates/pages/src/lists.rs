@@ -12,7 +12,6 @@ const _: () = assert!(WORDS < 64);
 
 pub struct Lists {
     heads: [u32; LISTS],
-    /// Bits of the non-empty lists, and of these words.
     occupied: [u64; WORDS],
     words: u64,
     len: u32,
@@ -54,7 +53,6 @@ impl Lists {
         self.len += 1;
     }
 
-    /// It must be there.
     pub(crate) fn remove<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let (next, prev) = (t.next, t.prev);

@@ -8,14 +8,12 @@ use craton_base::{
     Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// From here on a thread is worth its start.
 const MANY_DENSE: HugePages = HugePages(8);
 
 pub trait PageHeap: SpanSource {
-    /// Without a walk.
     fn figures(&self) -> Figures;
 
-    /// In address order, with their hugepages' density.
+    /// In address order.
     fn for_each_span(&self, each: impl FnMut(PageRange, Density));
 
     fn act(&mut self, act: Act) -> Answer;
@@ -24,31 +22,23 @@ pub trait PageHeap: SpanSource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figures {
     pub granted: HugePages,
-    /// The floor may grant them.
     pub capacity: HugePages,
     pub in_use: Pages,
-    /// In spans or free.
     pub backed_pages: Pages,
     /// With a page in use, or free and backed.
     pub backed: HugePages,
     pub backing: HugeBacking,
-    /// Broken, advised against hugepages.
     pub guarded: HugePages,
-    /// On small pages until seen to be used densely.
     pub left_small: HugePages,
-    /// Free hugepages that may stay backed.
     pub cache_limit: HugePages,
     /// Pages.
     pub released_total: u64,
     pub collapses: CollapseStats,
-    /// Of broken hugepages, to back now for a rise.
     pub refill_due: Pages,
     pub clear_due: bool,
-    /// On small pages, filled since the last round of collapses.
     pub dense_small: HugePages,
 }
 
-/// Calls [`PageHeapExt`]'s function of the same name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     AllocBacked(Pages, Pages, Density),
@@ -80,7 +70,7 @@ pub enum Act {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Done; to a question: no.
+    /// To a question: no.
     Nothing,
     Yes,
     Pages(u64),
@@ -88,9 +78,9 @@ pub enum Answer {
     At(HugePageId),
     Span(Span),
     Tick(Tick),
-    /// No span has these bounds. Nothing has changed.
+    /// Nothing has changed.
     Fault(SpanError),
-    /// Fewer pages can be released. Nothing has changed.
+    /// Nothing has changed.
     TooMuch(TooMuch),
 }
 
@@ -148,33 +138,31 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
     }
 
-    /// Whether it would take new memory of which a program touches little.
     fn is_better_apart(&mut self, pages: Pages) -> bool {
         self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
-    /// A range of adjacent spans, up to a quarter of one hugepage, into spans of `each` pages.
+    /// Adjacent spans, up to a quarter of one hugepage, into spans of `each` pages.
     fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
         self.act(Act::Recut(range, each)).faultless()
     }
 
-    /// If they are free, backed, and beside other short spans.
+    /// If free, backed, and beside other short spans.
     fn alloc_at(&mut self, range: PageRange) -> bool {
         self.act(Act::AllocAt(range)) == Answer::Yes
     }
 
-    /// The whole hugepages at the span's front, whose memory can be moved away.
+    /// At the span's front; their memory can be moved away.
     fn movable(&mut self, span: PageRange) -> HugePages {
         if let Answer::HugePages(whole) = self.act(Act::Movable(span)) { whole } else { HugePages(0) }
     }
 
-    /// The whole hugepages ([`Self::movable`]) have lost their memory.
+    /// Its [`Self::movable`] hugepages have lost their memory.
     fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         self.act(Act::FreeMoved(span)).faultless()
     }
 
-    /// For hugepages that a span fully covers, until [`Self::unadvise_span`] before its free. A
-    /// refusal changes nothing.
+    /// On hugepages that the span fully covers; [`Self::unadvise_span`] before its free.
     fn advise_span(&mut self, span: PageRange, advice: Advice) {
         self.act(Act::Advise(span, advice));
     }
@@ -183,28 +171,26 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::Unadvise(span, advice));
     }
 
-    /// Also advises granted memory anew.
     fn set_backing(&mut self, backing: HugeBacking) {
         self.act(Act::SetBacking(backing));
     }
 
-    /// For spans that cross hugepages; allowed at first.
+    /// Allowed at first.
     fn set_regions(&mut self, allowed: bool) {
         self.act(Act::SetRegions(allowed));
     }
 
-    /// Of background release; 0, as at first: none.
+    /// 0, as at first: no background release.
     fn set_release_rate(&mut self, bytes_per_s: u64) {
         self.act(Act::SetReleaseRate(bytes_per_s));
     }
 
-    /// Lowers the cache limit, releases due memory, and collapses. Call each second, also when
-    /// idle.
+    /// Call each second, also when idle.
     fn tick(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::Tick) { tick } else { Tick::default() }
     }
 
-    /// A bounded part of a tick without collapses; call again if there is more.
+    /// Bounded, without collapses; call again if there is more.
     fn tick_step(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::TickStep) { tick } else { Tick::default() }
     }
@@ -213,7 +199,7 @@ pub trait PageHeapExt: PageHeap {
         Pages(self.act(Act::Releasable(breaking)).pages() as u32)
     }
 
-    /// A few more, since hugepages go whole, or fewer where the system refuses. Returns how many.
+    /// A few more, since hugepages go whole, or fewer where the system refuses.
     ///
     /// # Errors
     /// Fewer can be released.
@@ -229,12 +215,12 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::ReleaseAll(breaking)).pages()
     }
 
-    /// Ask once a round. Failures make it skip rounds.
+    /// Ask once a round.
     fn collapse_is_due(&mut self) -> bool {
         self.act(Act::CollapseIsDue) == Answer::Yes
     }
 
-    /// It stays backed until [`Self::end_collapse`]; the caller may release the lock meanwhile.
+    /// Backed until [`Self::end_collapse`]; the caller may release the lock meanwhile.
     fn begin_collapse(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginCollapse) { Some(id) } else { None }
     }
@@ -260,13 +246,13 @@ pub trait PageHeapExt: PageHeap {
         self.figures().refill_due
     }
 
-    /// A mostly unbacked hugepage; collapse it, as of [`Self::begin_collapse`].
+    /// To collapse, as of [`Self::begin_collapse`].
     fn begin_refill(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
     }
 
-    /// Ahead of growth, in the cache from now on; [`Self::end_clear`] must follow. The caller may
-    /// release the lock meanwhile: a first touch clears it too.
+    /// [`Self::end_clear`] must follow. The caller may release the lock meanwhile: a first touch
+    /// clears it too.
     fn begin_clear(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginClear) { Some(id) } else { None }
     }
@@ -275,17 +261,15 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::EndClear(id, result, took));
     }
 
-    /// A thread collapses hugepages.
     fn set_helped(&mut self, helped: bool) {
         self.act(Act::SetHelped(helped));
     }
 
-    /// The first touch of a hugepage took long.
     fn record_slow(&mut self) {
         self.act(Act::RecordSlow);
     }
 
-    /// Outside of the region; whether the round may go on.
+    /// Whether the round may go on.
     fn count_collapse(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::CountCollapse(result, took)) == Answer::Yes
     }

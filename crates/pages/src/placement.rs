@@ -20,10 +20,8 @@ pub(crate) mod sealed {
     use super::*;
 
     pub trait Placement {
-        /// As before any grant.
         const BY_LISTS: Self;
 
-        /// The calls below do nothing.
         fn is_by_lists(&self) -> bool;
 
         fn choose<P: Fit, G: Geometry>(&mut self, filler: &Filler<P, G>, trackers: &Trackers<G>, span: Wanted)

@@ -15,7 +15,7 @@ pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
     backed: u32,
-    /// Granted: later trackers must not be read.
+    /// Later trackers must not be read.
     end: u32,
 }
 
@@ -44,7 +44,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.end = granted.0;
     }
 
-    /// Joins free neighbours. Resets the trackers.
+    /// Resets the trackers.
     pub(crate) fn insert<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.total.0 += len.0;
         for i in first.0..first.0 + len.0 {
@@ -68,7 +68,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Inside `within`, at a multiple of `align`, at a range's front.
+    /// At a range's front.
     pub(crate) fn alloc<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -105,13 +105,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(start + trackers[start as usize].run - at.0)
     }
 
-    /// At the start of a range; constant time.
+    /// Constant time.
     pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
     }
 
-    /// No free hugepage follows; constant time.
+    /// Constant time.
     pub(crate) fn run_before<G: Geometry>(&self, trackers: &Trackers<G>, end: HugePageId) -> HugePages {
         let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
@@ -132,7 +132,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         })
     }
 
-    /// By a walk, for aligned places inside a range.
+    /// For aligned places inside a range.
     fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
@@ -169,7 +169,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// About the shortest: large requests want the long ones back.
+    /// Large requests want the long ones back.
     pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;

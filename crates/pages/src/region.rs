@@ -9,7 +9,7 @@ use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
-/// By log2 of a free range: 1 GiB is 2^17 pages.
+/// 1 GiB is 2^17 pages.
 const BINS: usize = 18;
 const LOOKS: usize = 4;
 
@@ -24,7 +24,6 @@ pub(crate) struct Regions<G> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Occupied {
     pub(crate) zeroed: bool,
-    /// Hugepages without memory.
     pub(crate) missing: HugePages,
 }
 
@@ -33,7 +32,6 @@ pub(crate) struct Held {
     pub(crate) idle: u32,
     pub(crate) idle_backed: u32,
     pub(crate) idle_pages: u32,
-    /// Free and backed.
     pub(crate) between: u32,
 }
 
@@ -112,7 +110,7 @@ pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> 
     longest
 }
 
-/// On a hugepage in parts that keeps no free memory; no collapse needs it.
+/// It keeps no free memory, and needs no collapse.
 fn is_unsure<G: Geometry>(trackers: &Trackers<G>, page: PageId) -> bool {
     let t = &trackers[G::hugepage(page).0 as usize];
     t.left == Left::Unsure && !t.intact && !t.collapsing
@@ -126,7 +124,7 @@ impl<G: Geometry> Regions<G> {
         geometry: PhantomData,
     };
     const PAGES: u32 = G::REGION * G::PAGES;
-    /// Pages below which a region does not pay: 1/64, 16 MiB.
+    /// 1/64, 16 MiB: below, a region does not pay.
     pub(crate) const LEAST_SLACK: u32 = G::REGION.div_ceil(64) * G::PAGES;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
@@ -194,7 +192,7 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The smallest free range in a region of the smallest sufficient bin; tries `looks` regions.
+    /// The smallest sufficient bin.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -225,7 +223,6 @@ impl<G: Geometry> Regions<G> {
         best.map(|(at, _)| PageId(at))
     }
 
-    /// `in_need`: tries all regions.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, in_need: bool) -> Option<PageRange> {
         if pages > Self::PAGES {
             return None;
@@ -234,7 +231,6 @@ impl<G: Geometry> Regions<G> {
         Some(PageRange::new(self.find_in_some(trackers, pages, align, looks)?, Pages(pages)))
     }
 
-    /// Of free hugepages taken from the allocator.
     pub(crate) fn begin(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         for i in head.0..head.0 + G::REGION {
             let t = &mut trackers[i as usize];
@@ -250,7 +246,6 @@ impl<G: Geometry> Regions<G> {
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// `huge`: an unbacked hugepage will come whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -270,7 +265,6 @@ impl<G: Geometry> Regions<G> {
                 }
                 match (first, begins, at) {
                     (true, true, _) => t.occupy(at, len),
-                    // The rest of a hugepage that the span reached.
                     (true, false, 1..) => t.extend(at, len),
                     _ => t.carry(at, len),
                 }
@@ -280,7 +274,7 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// A `whole` span, or the end of one. Returns a region left without spans.
+    /// Returns a region left without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);
@@ -295,7 +289,6 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// On hugepages of spans that may stay untouched.
     pub(crate) fn unback_unsure(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -351,7 +344,7 @@ impl<G: Geometry> Regions<G> {
         (done, pages)
     }
 
-    /// About `most`, below `granted`; returns how many.
+    /// Returns how many.
     pub(crate) fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,

@@ -8,9 +8,8 @@ use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breaking {
-    /// Only whole free hugepages.
     Never,
-    /// What recent demand does not want back, less 1/32.
+    /// Less 1/32.
     Surplus,
     Always,
 }
@@ -33,20 +32,19 @@ impl core::fmt::Display for TooMuch {
 pub struct Tick {
     pub released: u64,
     pub collapsed: u32,
-    /// Only the step's bound stopped it.
     pub more: bool,
 }
 
-/// At one system call each, 0.5 ms, while other threads wait.
+/// 0.5 ms of system calls, while other threads wait.
 pub const STEP: Pages = Pages(512);
 
-/// Kept besides wanted pages: the last free pages cost many used ones their hugepage. On fleet
-/// profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the hugepages.
+/// The last free pages cost many used ones their hugepage. On fleet profiles 1/16 holds up to 8.4 %
+/// beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the hugepages.
 pub const MARGIN_PART: u32 = 32;
 
 /// Follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;
-/// Bytes a second, and part of the highest surplus since there was none.
+/// And part of the highest surplus since there was none.
 const AUTO_LEAST: u64 = 64 << 20;
 const AUTO_PART: u64 = 4;
 
@@ -67,7 +65,7 @@ impl Release {
         *self = Self { set: bytes_per_s, bytes_per_s: first, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// An unreleasable debt lapses after a second, or a page's time.
+    /// A debt lapses after a second, or a page's time.
     pub(crate) fn due(&mut self, now_ns: u64, surplus: Pages) -> Pages {
         if self.set == AUTO_RATE {
             let part = surplus.bytes().0 as u64 / AUTO_PART;
@@ -81,7 +79,6 @@ impl Release {
         Pages(u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX))
     }
 
-    /// [`Self::count`] counts them too.
     pub(crate) fn paced(&mut self, pages: u64) {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }

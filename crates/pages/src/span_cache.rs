@@ -8,7 +8,6 @@
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};
 
-/// Further CPUs share them.
 const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Of 1, 2, 4 and 8 pages.
 const DEPTHS: [usize; 4] = [4, 2, 1, 1];
@@ -48,7 +47,7 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// At a multiple of `align`, with old contents.
+    /// With old contents.
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
@@ -63,7 +62,6 @@ impl SpanCache {
         })
     }
 
-    /// `false`: too long or no room.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };

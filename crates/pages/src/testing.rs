@@ -3,7 +3,6 @@ use crate::tracker::{Tracker, Trackers};
 use craton_base::{Advice, Ask, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
 use std::vec::Vec;
 
-/// Grants up to a limit.
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) limit: u32,

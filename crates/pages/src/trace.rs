@@ -17,7 +17,6 @@ pub const MAGIC: [u8; 8] = *b"craton\x1aT";
 pub const VERSION: u32 = 1;
 pub const BLOCK_BYTES: usize = 4096;
 pub const SLOT_BYTES: usize = 16;
-/// The seal's slot follows.
 pub const BLOCK_EVENTS: usize = BLOCK_BYTES / SLOT_BYTES - 1;
 
 const TIME_BITS: u32 = 48;
@@ -46,9 +45,9 @@ pub struct Event {
     /// 48 bits: nine years.
     pub time_us: u64,
     pub kind: Kind,
-    /// Of [`Kind::Resize`] with its new length.
+    /// With its new length.
     pub span: PageRange,
-    /// A power of two; 1 except for [`Kind::Alloc`].
+    /// 1 except for [`Kind::Alloc`].
     pub align: Pages,
     pub density: Density,
 }
@@ -84,13 +83,12 @@ impl Event {
     }
 }
 
-/// The end of a full block, or of a completed recording's last.
+/// Of a full block, or the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     pub events: u8,
-    /// The file ends here.
     pub last: bool,
-    /// At the bound, or because the file could not grow; in the last block.
+    /// In the last block.
     pub dropped: u64,
 }
 
@@ -100,13 +98,11 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
-    /// `sum` has seen the events.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
     }
 
-    /// The slot's second word is its checksum.
     const fn decode(slot: Slot) -> Option<Self> {
         let head = slot[0];
         if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {
@@ -122,7 +118,6 @@ impl Seal {
 pub struct Sum(u64);
 
 impl Sum {
-    /// The header is block 0.
     pub const fn of_block(number: u64) -> Self {
         let mut sum = Self(0);
         sum.mix(number + 1);
@@ -145,14 +140,12 @@ impl Sum {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     pub bound: u64,
-    /// Most pages of the recorded heap.
     pub region: Pages,
 }
 
 const HEADER_WORDS: usize = 5;
 
 impl Header {
-    /// The rest of the block is zeros.
     pub const fn encode(&self) -> [u64; HEADER_WORDS + 1] {
         let mut words = [
             u64::from_le_bytes(MAGIC),

@@ -15,25 +15,21 @@ pub(crate) enum Place {
     /// Not granted.
     #[default]
     Beyond = 0,
-    /// Free, without memory.
     Unbacked,
-    /// Free, with memory.
     Cached,
     Filler,
-    /// Part of a span of several hugepages.
     Large,
     Region,
 }
 
-/// On small pages, where the system would give a hugepage.
+/// Where the system would give a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Left {
     #[default]
     Not = 0,
-    /// It fills up.
     Later,
-    /// Spans may stay untouched: it keeps no free memory.
+    /// It keeps no free memory.
     Unsure,
 }
 
@@ -43,9 +39,9 @@ pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
     /// Of spans.
     starts: PageBits<G>,
-    /// Handed out since last unbacked: may have memory and be non-zero (P5).
+    /// May be non-zero (P5).
     touched: PageBits<G>,
-    /// In list or bin, plus 1; 0: none.
+    /// Plus 1; 0: none.
     pub(crate) next: u32,
     pub(crate) prev: u32,
     /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
@@ -53,26 +49,22 @@ pub struct Tracker<G = Huge2M> {
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
-    /// Counting bits is slow without the CPU's instruction.
+    /// Counting is slow without the CPU's instruction.
     touched_pages: u16,
-    /// In the family, plus 1; 0 outside the filler.
+    /// Plus 1; 0: no list.
     pub(crate) list: u16,
     pub(crate) family: Family,
     pub(crate) place: Place,
-    /// Spans of many small objects.
     pub(crate) dense: bool,
-    /// By a large span's tail; used last (§4.1).
+    /// Used last (§4.1).
     pub(crate) donated: bool,
-    /// Free pages were released singly.
     pub(crate) broken: bool,
-    /// Backed whole, as far as known: untouched pages have memory too.
+    /// As far as known: untouched pages have memory too.
     pub(crate) intact: bool,
-    /// Advised against hugepages, so that released pages are not refilled.
+    /// Released pages are not refilled.
     pub(crate) guarded: bool,
-    /// Requested although before the threshold.
     pub(crate) asked: bool,
     pub(crate) left: Left,
-    /// It must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,
 }
@@ -85,7 +77,6 @@ unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 const _: () = assert!(size_of::<Tracker>() == 128);
 
 impl<G: Geometry> Tracker<G> {
-    /// Keeps what is known of its memory.
     pub(crate) fn reset(&mut self) {
         self.used = PageBits::EMPTY;
         self.starts = PageBits::EMPTY;
@@ -97,7 +88,6 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
-    /// Returns the pages that had memory.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -121,7 +111,6 @@ impl<G: Geometry> Tracker<G> {
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// With one that began before.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
@@ -139,7 +128,6 @@ impl<G: Geometry> Tracker<G> {
 
     #[inline]
     pub(crate) fn largest_block(&self) -> u32 {
-        // Most hugepages of small objects are nearly full.
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
@@ -161,13 +149,12 @@ impl<G: Geometry> Tracker<G> {
         (shortest != u32::MAX).then_some(best)
     }
 
-    /// Whether the pages read as zeros.
+    /// Whether they read as zeros.
     pub(crate) fn occupy(&mut self, first: u32, pages: u32) -> bool {
         self.starts.insert(first, 1);
         self.carry(first, pages)
     }
 
-    /// Of a span that began in an earlier hugepage.
     pub(crate) fn carry(&mut self, first: u32, pages: u32) -> bool {
         self.allocs += 1;
         self.extend(first, pages)
@@ -184,16 +171,13 @@ impl<G: Geometry> Tracker<G> {
         self.touch(first, pages)
     }
 
-    /// On small pages, with `resident` bytes backed.
     pub(crate) fn came_in_parts(&mut self, resident: Bytes) {
         self.intact = false;
         if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
-            // Which ones is unknown.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
     }
 
-    /// Whether they read as zeros.
     fn touch(&mut self, first: u32, pages: u32) -> bool {
         if self.touched.all(first, pages) {
             return false;
@@ -204,10 +188,8 @@ impl<G: Geometry> Tracker<G> {
         before == 0
     }
 
-    /// Returns how many had memory.
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
-            // Until now all of it was backed.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
         let lost = self.touched.count(first, pages);
@@ -216,7 +198,7 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
-    /// P5: agrees with its count, and includes all used pages.
+    /// P5.
     pub(crate) fn is_touched_right(&self) -> bool {
         self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }

@@ -7,54 +7,45 @@
 
 use craton_base::{HugePageId, HugePages, Pages};
 
-/// Powers of two of pages; longer ones count as the last.
+/// Longer ones count as the last.
 const LENGTHS: usize = 16;
-/// Of a length, still to be checked.
 const PENDING: usize = 4;
-/// Dense hugepages in a row that earn trust; longer spans may be used in part. Doubles when a
-/// sparse one follows, up to [`MOST_NEEDED`].
+/// In a row; longer spans may be used in part. Doubles when a sparse one follows.
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
 const SPARSE: u8 = 3;
-/// At a hugepage not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// Reviews skipped after one without dense hugepages, or with many sparse ones.
+/// After one without dense hugepages.
 const MOST_RESTS: u8 = 15;
 const MOST_RESTS_SPARSE: u8 = 63;
-/// One hugepage in 8; in 16 once many probes were dense.
+/// 1/16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
-/// Between checked places.
 const STRIDE: u32 = 7;
-/// Hugepages given since a probe was dense.
 const MOST_UNPROVEN: u32 = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Hardly touched, or too early.
     Nothing,
-    /// At most an eighth was touched.
+    /// At most an eighth.
     Sparse,
-    /// At most half: in longer memory the end of the used part, else few of several spans.
+    /// At most half.
     Part,
     /// Nearly everywhere.
     Dense,
-    /// It has another use by now.
     Gone,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     Small,
-    /// Hugepages to be checked: one of it, or all of a span on one.
     Probe,
     Huge,
 }
 
 #[derive(Clone, Copy)]
 struct Pending {
-    /// Plus 1; 0: none.
     id: u32,
     looks: u8,
     was_sparse: bool,
@@ -67,17 +58,15 @@ impl Pending {
 #[derive(Clone, Copy)]
 struct Length {
     pending: [Pending; PENDING],
-    /// Dense ones, less those that stay untouched or are touched in part.
+    /// Less those that stay untouched or are touched in part.
     dense: u8,
     sparse: u8,
     needed: u8,
     /// Until the next probe, and since one was dense.
     until_probe: u8,
     unproven: u8,
-    /// On more than one hugepage.
     is_long: bool,
     turn: u8,
-    /// To skip, and after the next review that finds nothing dense.
     rest: u8,
     rests: u8,
 }
@@ -93,11 +82,9 @@ impl Trust {
         &mut self.lengths[place(pages)]
     }
 
-    /// The number of dense ones.
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) -> u32 {
         let mut found = 0;
         let length = self.of(pages);
-        // Where hugepages are given each probe is checked.
         if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
             return found;
@@ -110,7 +97,6 @@ impl Trust {
             };
             pending.looks += 1;
             looked = true;
-            // It may be filling up.
             if seen == Seen::Sparse && !core::mem::replace(&mut pending.was_sparse, true) {
                 continue;
             }
@@ -143,17 +129,14 @@ impl Trust {
         found
     }
 
-    /// Expected to fill.
     pub fn is_dense(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].is_trusted()
     }
 
-    /// And none dense since.
     pub fn is_sparse(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// For memory on `on` hugepages.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;
@@ -173,7 +156,7 @@ impl Trust {
         Choice::Huge
     }
 
-    /// Two hugepages to check, half the length apart, others each time.
+    /// Half the length apart, others each time.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
         length.turn = length.turn.wrapping_add(1);
@@ -183,7 +166,7 @@ impl Trust {
 
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
         let length = self.of(pages);
-        // The oldest leaves, but none that waits for its second check.
+        // None leaves that waits for its second check.
         let Some(last) = length.pending.iter().rposition(|pending| !pending.was_sparse) else { return };
         if length.pending[last].looks > 0 {
             length.dense = length.dense.saturating_sub(1);

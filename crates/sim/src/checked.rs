@@ -11,13 +11,12 @@ use std::collections::BTreeMap;
 pub struct Checked<T> {
     inner: T,
     granted: HugePages,
-    /// Live: first page → length and density.
+    /// Length and density.
     spans: BTreeMap<PageId, (Pages, Density)>,
     live: u64,
 }
 
 impl<T> Checked<T> {
-    /// `inner` has granted nothing yet.
     pub fn new(inner: T) -> Self {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
@@ -26,7 +25,6 @@ impl<T> Checked<T> {
         &self.inner
     }
 
-    /// Past the checks.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }
@@ -58,7 +56,6 @@ impl<T> Checked<T> {
         }
     }
 
-    /// But the one at `but`.
     fn assert_apart(&self, call: &str, range: PageRange, but: Option<PageId>) {
         let before = self.spans.range(..range.end()).rev().find(|(first, _)| Some(**first) != but);
         if let Some((first, (len, _))) = before {
@@ -69,7 +66,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Refusal keeps the residency; success leaves `want` bytes (or any).
+    /// `want` bytes are left, or any.
     fn ranged<E>(
         &mut self,
         call: &str,

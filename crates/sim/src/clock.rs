@@ -16,7 +16,6 @@ impl VirtualClock {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }
 
-    /// Up to `u64::MAX`; returns the time.
     pub fn advance(&self, ns: u64) -> u64 {
         let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
         before.unwrap_or_else(|now| now).saturating_add(ns)

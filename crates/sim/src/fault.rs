@@ -2,15 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map` on; `Move` stands for
-/// `replace` and `move_memory`).
+/// `Move` stands for `replace` and `move_memory`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Reserve,
     Back,
     Unback,
     Collapse,
-    /// Only [`FaultPlan::set_only`] refuses this and the next: refused advice is no failure.
+    /// Only [`FaultPlan::set_only`] refuses this and the next: it is no failure.
     AdviseHuge,
     AdviseSmall,
     Alloc,
@@ -20,7 +19,6 @@ pub enum Call {
     Move,
 }
 
-/// Counted since the rule was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultRule {
     #[default]
@@ -48,7 +46,6 @@ pub struct Refusal {
     pub call: Call,
 }
 
-/// Later refusals are only counted.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ struct Plan {
     record: Vec<Refusal>,
 }
 
-/// Clones share it; the default refuses nothing.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     plan: Arc<Mutex<Plan>>,
@@ -77,7 +74,6 @@ impl FaultPlan {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counting and the record begin anew.
     pub fn set(&self, rule: FaultRule) {
         assert!(rule != FaultRule::Every(0), "FaultRule::Every(0): the period must be at least 1");
         *self.lock() = Plan { rule, ..Plan::default() };
@@ -115,7 +111,6 @@ impl FaultPlan {
         self.lock().refused
     }
 
-    /// The first 1024.
     pub fn record(&self) -> Vec<Refusal> {
         self.lock().record.clone()
     }

@@ -6,7 +6,6 @@ use craton_base::{
     SpanSource,
 };
 
-/// The layer below is not called.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,
@@ -14,7 +13,6 @@ pub struct Faulty<T> {
 }
 
 impl<T> Faulty<T> {
-    /// Keep a clone of `plan` to change it.
     pub fn new(inner: T, plan: FaultPlan) -> Self {
         Self { inner, plan }
     }
@@ -23,7 +21,6 @@ impl<T> Faulty<T> {
         &self.inner
     }
 
-    /// Past the plan.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpMode {
-    /// But where small pages are advised.
     Always,
     Madvise,
     Never,
@@ -26,17 +25,14 @@ pub struct FloorCalls {
     pub collapse: u64,
     pub advise: u64,
     pub refused: u64,
-    /// First touches, also by `back`.
+    /// Also by `back`.
     pub small_faults: u64,
     pub huge_faults: u64,
     pub pages_unbacked: u64,
     /// Pages.
     pub pages_collapsed: u64,
-    /// By a partial `unback`, or a write after a fork.
     pub splits: u64,
-    /// First touches that found no frame.
     pub fallbacks: u64,
-    /// By a write after a fork.
     pub copies: u64,
 }
 
@@ -46,16 +42,14 @@ struct Hugepage<G> {
     written: PageBits<G>,
     advised_huge: PageBits<G>,
     advised_small: PageBits<G>,
-    /// In one physical frame of a hugepage's size; all of a huge one.
+    /// In a frame of a hugepage's size.
     framed: PageBits<G>,
-    /// With a forked child.
     shared: PageBits<G>,
     inherited: bool,
     huge: bool,
 }
 
 impl<G: Geometry> Hugepage<G> {
-    /// The last page frees the frame.
     fn leave_frame(&mut self, frames: &mut HugeFrames, first: u32, len: u32) {
         if !self.framed.is_empty() {
             self.framed.remove(first, len);
@@ -116,7 +110,6 @@ impl<G: Geometry> State<G> {
         }
     }
 
-    /// As Linux: the mode does not matter.
     fn may_collapse(&self, range: PageRange) -> Result<(), CollapseError> {
         if self.faults.refuses(Call::Collapse) {
             return Err(self.collapse_error);
@@ -155,7 +148,6 @@ impl<G: Geometry> State<G> {
         }
     }
 
-    /// Copies lie outside of the frame.
     fn copy_shared(&mut self, page: &mut Hugepage<G>, first: u32, len: u32) {
         for i in first..first + len {
             if !page.shared.contains(i) {
@@ -191,14 +183,12 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
-    /// Of at most `capacity` hugepages; none is granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// Of any geometry.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -217,7 +207,7 @@ impl<G: Geometry> SimFloor<G> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<G>> {
-        // After an expected panic a test inspects the state, which is whole.
+        // After an expected panic the state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -227,7 +217,7 @@ impl<G: Geometry> SimFloor<G> {
         s.fault_in(range, true);
     }
 
-    /// Since they last lost their memory; others read as zeros.
+    /// Since they last lost their memory.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -240,7 +230,6 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -268,17 +257,15 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().calls
     }
 
-    /// From the next touch on.
     pub fn set_thp(&self, thp: ThpMode) {
         self.lock().thp = thp;
     }
 
-    /// At first [`CollapseError::NoMemory`].
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
 
-    /// `None`, as at first: endless.
+    /// `None`: endless.
     pub fn set_free_frames(&self, free: Option<u32>) {
         self.lock().frames.set_free(free);
     }
@@ -287,7 +274,6 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().frames.free()
     }
 
-    /// Makes requests for frames fail, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }
@@ -296,7 +282,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().collapse_cost = Some((clock, ns));
     }
 
-    /// The child shares all memory until [`Self::end_child`]; one at a time.
+    /// Until [`Self::end_child`]; one at a time.
     pub fn fork(&self) {
         let mut s = self.lock();
         assert!(!s.forked, "fork: a child is running");
@@ -320,7 +306,6 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().forked
     }
 
-    /// A set for each hugepage.
     pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
         let s = self.lock();
         let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {
@@ -330,7 +315,7 @@ impl<G: Geometry> SimFloor<G> {
         Pages(s.hugepages[..s.granted as usize].iter().enumerate().map(of).sum())
     }
 
-    /// Walks Z1 to Z5 and the sums.
+    /// Walks Z1 to Z5.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
         let (mut backed, mut huge) = (0, 0);

@@ -33,7 +33,6 @@ impl HugeFrames {
         (self.failing_percent, self.rng) = (percent, Rng::new(seed));
     }
 
-    /// `false`: fewer are free, or the request fails.
     pub(crate) fn take(&mut self, frames: u32) -> bool {
         let fails = self.failing_percent > 0 && self.rng.below(100) < u64::from(self.failing_percent);
         if fails || self.free < frames {
@@ -43,7 +42,6 @@ impl HugeFrames {
         true
     }
 
-    /// A child keeps a frame that it `inherited`.
     pub(crate) fn leave(&mut self, inherited: bool) {
         if inherited {
             self.child += 1;

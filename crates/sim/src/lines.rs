@@ -12,7 +12,7 @@ pub type Line = [u64; LINE_WORDS];
 #[derive(Clone, Debug)]
 struct History {
     contents: Vec<Line>,
-    /// Contents, besides the first, that a fence makes durable.
+    /// Besides the first.
     flushed: usize,
 }
 
@@ -40,17 +40,16 @@ impl Lines {
         }
     }
 
-    /// What persistent caches, or a process's death, leave.
+    /// As persistent caches, or a process's death, leave them.
     pub fn seen(&self) -> Vec<Line> {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
 
-    /// Without what a crash may lose.
     pub fn durable(&self) -> Vec<Line> {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// After a crash: all possibilities if at most `most`, else the extremes and random ones.
+    /// All if at most `most`, else the extremes and random ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {

@@ -52,7 +52,7 @@ pub use trace::{Counted, Counters, Latency, REFLUSH_DISTANCES};
 
 /// Volatile caches.
 pub type SimMedium = SimPersistent<true>;
-/// Persistent caches, or processes that die: stores are durable in order.
+/// Persistent caches, or processes that die.
 pub type SimCached = SimPersistent<false>;
 
 /// Clones share it.
@@ -69,7 +69,6 @@ type Group = Box<[OnceLock<Words>]>;
 struct Inner {
     limit: u64,
     len: AtomicU64,
-    /// As loads see them, made at first touch.
     groups: Box<[OnceLock<Group>]>,
     arrays: Arrays,
     state: Mutex<State>,
@@ -79,12 +78,10 @@ struct Inner {
 type Probe = Box<dyn Fn(Event) + Send + Sync>;
 
 impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
-    /// An empty file.
     pub fn new(len: u64, limit: u64) -> Self {
         Self::from_image(&Image::zeros(len, limit))
     }
 
-    /// For the next process after a crash.
     pub fn from_image(image: &Image) -> Self {
         let Image { len, limit, contents } = image.clone();
         assert!(len.is_multiple_of(PAGE_BYTES) && len <= limit, "a medium of {len} bytes below {limit}");
@@ -98,18 +95,16 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked has failed anyway.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a moment after each event, this one first.
+    /// This moment first.
     pub fn record(&self) {
         let mut state = self.state();
         let now = Moment { event: None, ..state.now.clone() };
         state.moments = Some(vec![now]);
     }
 
-    /// Since [`record`](Self::record), which ends.
     pub fn take_moments(&self) -> Vec<Moment> {
         self.state().moments.take().unwrap_or_default()
     }
@@ -122,7 +117,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().now.step
     }
 
-    /// After a step of [`steps`](Self::steps), for runs too long or too parallel to record.
+    /// For runs too long or too parallel to record.
     pub fn stop_at(&self, step: u64) {
         let mut state = self.state();
         (state.stop, state.stopped) = (Some(step), None);
@@ -132,17 +127,16 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().stopped.clone()
     }
 
-    /// After each event, without a lock held. Call this once for each medium.
+    /// Without a lock held; once for each medium.
     pub fn set_probe(&self, probe: impl Fn(Event) + Send + Sync + 'static) {
         assert!(self.inner.probe.set(Box::new(probe)).is_ok(), "the medium has a probe");
     }
 
-    /// Numbered from 1 on from now.
+    /// From 1 on.
     pub fn fail(&self, event: Fallible, rule: FaultRule) {
         self.state().rules[event as usize] = (rule, 0);
     }
 
-    /// Since the kind's rule was set.
     pub fn fallible_events(&self, event: Fallible) -> u64 {
         self.state().rules[event as usize].1
     }
@@ -151,22 +145,21 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().trace.counters
     }
 
-    /// Keeps the offsets of the first `keep_first` flushes.
+    /// The offsets of the first flushes.
     pub fn reset_counters(&self, keep_first: usize) {
         self.state().trace.reset(keep_first);
     }
 
-    /// With line stores, in order: the points of figure 2.
+    /// And line stores: the points of figure 2.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.state().trace.first_flushes()
     }
 
-    /// And line stores, in each `bytes` bytes.
+    /// In each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.state().trace.histogram(bytes)
     }
 
-    /// As loads see it.
     pub fn load(&self, at: u64) -> u64 {
         if let Some(array) = self.inner.arrays.find(at) {
             return array.load(at);
@@ -179,7 +172,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let (group, at) = (page as usize / GROUP_PAGES, page as usize % GROUP_PAGES);
         let make_group = || (0..GROUP_PAGES).map(|_| OnceLock::new()).collect();
         self.inner.groups[group].get_or_init(make_group)[at].get_or_init(|| {
-            // A resize can change them.
             let state = self.state();
             let is_discarded = state.now.discarded.iter().any(|pages| pages.contains(&page));
             let durable = state.now.durable.page(page).filter(|_| !is_discarded).cloned();
@@ -195,7 +187,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
 
     fn event<T>(&self, event: Event, at: u64, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let line = at / LINE_BYTES;
-        // Makes the page, which takes the lock.
         let _ = self.load(at / 8 * 8);
         let mut state = self.state();
         let page = at / PAGE_BYTES;
@@ -305,7 +296,7 @@ impl<const FLUSHES: bool> Medium for SimPersistent<FLUSHES> {
         };
         self.event(Event::StoreLine(at), at, store);
         if !FLUSHES {
-            // In between, the process can die with some words stored.
+            // The process can die with some words stored.
             self.event(Event::Fence, at, |state, _| state.fence(thread));
         }
     }

@@ -12,9 +12,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Zeroed, aligned to 2 MiB.
 pub struct RealMemory {
-    /// A hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
     layout: Layout,
     base: NonNull<u8>,
@@ -30,7 +28,7 @@ impl RealMemory {
     /// `capacity` ≥ 1.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
-        // By hand: aligned to 2 MiB the allocator would write the zeros.
+        // Aligned to 2 MiB the allocator would write the zeros.
         let layout =
             Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
         // SAFETY: the layout is not empty.
@@ -42,7 +40,7 @@ impl RealMemory {
         Self { block, layout, base, capacity }
     }
 
-    /// Page 0, valid while `self` lives. Users hold no reference to bytes being unbacked.
+    /// Page 0. Users hold no reference to bytes being unbacked.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -66,7 +64,6 @@ impl Drop for RealMemory {
     }
 }
 
-/// Clones share the region.
 #[derive(Clone)]
 pub struct RealFloor {
     memory: Arc<RealMemory>,
@@ -88,7 +85,6 @@ impl RealFloor {
         self.memory.base()
     }
 
-    /// To be kept alive apart from the floor.
     pub fn memory(&self) -> &Arc<RealMemory> {
         &self.memory
     }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -21,7 +20,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Bias below `n / 2^64`; panics when `n` is 0.
+    /// Panics when `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "Rng::below(0): there is no number below 0");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -32,7 +31,7 @@ impl Rng {
         range.start + self.below(range.end - range.start)
     }
 
-    /// 1 to `max` (≥ 1), log-uniform, as programs request them.
+    /// Log-uniform, as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;

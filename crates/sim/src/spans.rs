@@ -12,7 +12,6 @@ pub struct BumpSpans {
 }
 
 impl BumpSpans {
-    /// All pages are zero.
     pub const fn new(total: Pages) -> Self {
         Self { total: total.0, next: 0, free: BTreeMap::new(), live: 0 }
     }

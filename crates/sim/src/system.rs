@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 
-/// `mapped`: bytes left.
 #[derive(Debug)]
 struct Block {
     at: usize,
@@ -24,14 +23,12 @@ struct Block {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the usable part's end.
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
     touch_ns: AtomicU64,
     shut: Mutex<BTreeSet<usize>>,
 }
 
-/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SimSystem {
     state: Arc<State>,
@@ -43,7 +40,6 @@ impl SimSystem {
         Self { state: Arc::default(), faults }
     }
 
-    /// Of every thread.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
@@ -163,7 +159,7 @@ impl Machine for SimSystem {
         self.state.touch_ns.load(Ordering::Relaxed)
     }
 
-    /// Touches are unseen: all of it.
+    /// Touches are unseen.
     fn resident(&self, _at: usize, bytes: usize) -> usize {
         bytes
     }

@@ -2,19 +2,16 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A number that says what is there now.
     Now,
-    /// Counts up since the start of the process, or of its object.
+    /// Since the start of the process, or of its object.
     Since,
     /// Now.
     Bytes,
-    /// A number for a word.
     Code,
     Text,
 }
 
 impl Unit {
-    /// As the documents name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Now => "now",
@@ -28,15 +25,13 @@ impl Unit {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// In every form of the statistics.
     pub name: &'static str,
     pub unit: Unit,
     /// Markdown.
     pub text: &'static str,
 }
 
-/// Calls `MACRO!` with a table's rows `name: Unit, "text";`: `process`, `class`, `heap`, `cache` or
-/// `kit`.
+/// Calls `MACRO!` with rows `name: Unit, "text";` of `process`, `class`, `heap`, `cache` or `kit`.
 #[macro_export]
 macro_rules! counters {
     (process, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
@@ -172,7 +167,7 @@ macro_rules! with_rows {
         $vis struct $Name { $(#[doc = $text] pub $name: u64,)* $($rest)* }
 
         impl $Name {
-            /// In the order of the layout.
+            /// In the layout's order.
             pub fn numbers(&self) -> [(&'static str, u64); [$(stringify!($name)),*].len()] {
                 [$((stringify!($name), self.$name)),*]
             }
@@ -181,8 +176,7 @@ macro_rules! with_rows {
     ([$then:ident] $($rows:tt)*) => { $then! { $($rows)* } };
 }
 
-/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct with a public `u64` for each
-/// row, then `MORE` fields.
+/// `count_struct! { TABLE, struct NAME { MORE } }`: a public `u64` for each row, then `MORE`.
 #[macro_export]
 macro_rules! count_struct {
     ($table:ident, $($item:tt)*) => { $crate::counters! { $table, @struct $($item)* } };
@@ -196,12 +190,10 @@ macro_rules! rows {
 
 /// `struct craton_segment` behind its magic and version.
 pub const PROCESS: &[Counter] = counters!(process, rows);
-/// Of a size class.
 pub const CLASS: &[Counter] = counters!(class, rows);
-/// Of a heap of `craton_heap_create`.
+/// Of a `craton_heap_create`.
 pub const HEAP: &[Counter] = counters!(heap, rows);
 pub const CACHE: &[Counter] = counters!(cache, rows);
-/// The debugging kit's.
 pub const KIT: &[Counter] = counters!(kit, rows);
 
 pub const TEXTS: &[Counter] = &[
@@ -211,7 +203,7 @@ pub const TEXTS: &[Counter] = &[
     Counter { name: "page_heap", unit: Unit::Text, text: "the option `page_heap`: `temeraire` or `frames`" },
 ];
 
-/// A word for each code of a counter, and what it means.
+/// Of a counter, with their meaning.
 pub type Codes = [(&'static str, &'static str)];
 
 pub const CACHE_MODES: &Codes = &[

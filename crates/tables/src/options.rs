@@ -7,23 +7,21 @@ pub const PATH_MOST: usize = 511;
 /// The heap's tables take a third of it before the first object.
 pub const LIMIT_LEAST: u64 = 1 << 20;
 
-/// In the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Words(&'static [&'static str]),
-    /// Such as `512K`, up to a maximum.
     Bytes(u64),
-    /// A decimal number from a minimum to a maximum, or one of the words.
+    /// From a minimum to a maximum.
     Count(&'static [&'static str], u64, u64),
     /// 0 to 100.
     Percent,
-    /// Bytes, from a least number on, or one of the words.
+    /// From a minimum on.
     Amount(&'static [&'static str], u64),
-    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%`, or one of the words.
+    /// At least [`LIMIT_LEAST`] bytes, or a percentage.
     Limit(&'static [&'static str]),
-    /// Words by commas, perhaps targets behind a colon.
+    /// By commas, perhaps targets behind a colon.
     Checks(&'static [&'static str]),
-    /// At most [`PATH_MOST`] bytes; an empty one for none.
+    /// At most [`PATH_MOST`] bytes; empty for none.
     Path,
 }
 
@@ -39,7 +37,6 @@ impl Form {
         }
     }
 
-    /// The others in the help.
     pub const fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Words(_) | Self::Checks(_) => &[],
@@ -63,11 +60,9 @@ impl fmt::Display for Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At any time.
     Live,
-    /// Only before the first request of the process.
+    /// Before the process's first request.
     Start,
-    /// Only before this happens.
     Before(&'static str),
 }
 
@@ -75,21 +70,16 @@ pub enum When {
 pub struct Choice {
     pub key: &'static str,
     pub form: Form,
-    /// As the getter shows it.
     pub default: &'static str,
     pub when: When,
-    /// For a value that it does not take.
     pub refusal: &'static str,
-    /// In a line.
     pub text: &'static str,
     /// For `docs/options.md`; Markdown.
     pub more: &'static str,
 }
 
-/// From a row for each option.
 macro_rules! options {
     ($first:ident $first_key:ident { $($first_row:tt)* } $($name:ident $key:ident { $($row:tt)* })*) => {
-        /// Its number is the row's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Key {
@@ -102,7 +92,6 @@ macro_rules! options {
             pub const ALL: [Self; OPTIONS.len()] = [Self::$first $(, Self::$name)*];
         }
 
-        /// By the alphabet.
         pub const OPTIONS: [Choice; [stringify!($first) $(, stringify!($name))*].len()] = [
             Choice { key: stringify!($first_key), $($first_row)* }
             $(, Choice { key: stringify!($key), $($row)* })*

@@ -1,7 +1,7 @@
 //! Text made safe to print: control characters (U+0080 to U+009F too) and invalid UTF-8 become
 //! question marks.
 
-/// In place; the length stays.
+/// The length stays.
 pub fn make_plain(text: &mut [u8]) {
     let mut at = 0;
     while at < text.len() {

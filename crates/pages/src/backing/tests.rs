@@ -13,7 +13,6 @@ struct World {
 }
 
 impl World {
-    /// 16 hugepages granted and advised.
     fn new(from: u32) -> Self {
         let backing = Backing::new(HugeBacking { from: HugePageId(from) });
         let mut w = Self { backing, trackers: trackers(16), floor: Counting::new(16) };

@@ -7,7 +7,6 @@ use std::vec::Vec;
 const BYTES: usize = 8 * craton_base::PAGE_SIZE;
 const UNSUPPORTED: Result<(), CollapseError> = Err(CollapseError::Unsupported);
 
-/// With these numbers of used pages.
 fn used(pages: &[u32]) -> Trackers<Huge64K> {
     let mut t = trackers(pages.len() as u32);
     for (i, used) in pages.iter().enumerate() {

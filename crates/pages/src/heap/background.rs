@@ -41,7 +41,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.release.paced(paced);
             released += paced;
-            // Where the system refuses, the next tick retries.
             more |= pages > STEP && paced >= u64::from(STEP.0);
         }
         Tick { released, collapsed: 0, more }
@@ -75,7 +74,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
         let (want, mut done) = (u64::from(pages.0), 0);
-        // A free hugepage may be partly backed.
         while done < want {
             let more = G::hugepages_up(Pages(pages.0 - done as u32));
             match self.shrink(more.min(self.free_backed_hugepages())) {
@@ -104,7 +102,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.shrink(HugePages(excess))
     }
 
-    /// Regions' first; returns pages.
     pub(super) fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -120,7 +117,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Past the threshold, or for growth or a collapse, except where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
@@ -145,7 +141,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// `true`: the tick has more to check.
     fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -162,7 +157,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         reback(&mut self.trackers, &mut self.filler, &mut self.regions, &mut self.cache, id, change);
     }
 
-    /// Returns how many succeeded.
     fn collapse_round(&mut self) -> u32 {
         if !self.collapse.is_due() {
             return 0;
@@ -206,12 +200,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// The system was slow.
     pub fn is_paused(&self) -> bool {
         self.growth.is_paused()
     }
 
-    /// At least half unbacked. In any order: the filler prefers refilled ones.
+    /// In any order: the filler prefers refilled ones.
     pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
         let due = self.growth.refill_due(self.in_use);
         if due == Pages(0) {
@@ -229,7 +222,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Some(id)
     }
 
-    /// Unless one waits in the cache.
     pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
         let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
         self.growth.end_clears();
@@ -287,7 +279,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         t.collapsing = false;
         let lost_memory = t.place == Place::Unbacked;
         if lost_memory && done {
-            // The collapse backed it again.
             self.cache.alloc_at(&mut self.trackers, id, HugePages(1));
             self.trackers[id.0 as usize].intact = true;
             self.put(id, HugePages(1));

@@ -94,7 +94,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (!fits).then_some("P1")
     }
 
-    /// Tagged at both ends.
     fn is_range(&self, first: HugePageId, len: u32, place: Place) -> bool {
         let end = first.0 + len;
         len > 0

@@ -7,20 +7,18 @@ use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 
-/// Backed as far as known: handed out since the last unbacking, and all of an intact hugepage.
+/// Backed: handed out since the last unbacking, and all of an intact hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
     pub granted: HugePages,
     pub in_use: Pages,
-    /// In spans on dense hugepages.
     pub dense: Pages,
     /// In spans or free.
     pub backed: Pages,
-    /// On hugepages that the system backs whole.
     pub intact: Pages,
-    /// Free and backed, on whole free hugepages.
+    /// On whole free hugepages.
     pub cached: Pages,
-    /// Free and backed, between spans.
+    /// Between spans.
     pub free_backed: Pages,
     /// Behind large spans' tails.
     pub slack: Pages,
@@ -37,17 +35,15 @@ pub struct PageHeapStats {
 pub struct Component {
     /// In spans.
     pub used: Pages,
-    /// Free and backed.
     pub free: Pages,
 }
 
 /// TEMERAIRE §4, Figure 7, from maintained sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Components {
-    /// For spans of many small objects.
     pub dense: Component,
     pub sparse: Component,
-    /// Behind large spans' tails; backed ones are among the sparse free ones.
+    /// Backed ones are among the sparse free ones.
     pub slack: Pages,
     pub cached: Pages,
     pub region_free: Pages,
@@ -57,13 +53,9 @@ pub struct Components {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     pub region_used: Pages,
-    /// Of large spans.
     pub large: HugePages,
-    /// As far as known.
     pub intact: HugePages,
-    /// With spans, partly unbacked.
     pub broken: HugePages,
-    /// With spans, on small pages.
     pub left_small: HugePages,
     next: HugePageId,
 }
@@ -137,7 +129,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
-    /// Returns statistics by a walk.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

@@ -42,13 +42,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(self.change(id, |t| t.extend(at, pages)))
     }
 
-    /// Over the free hugepages behind.
     fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         let (end, granted) = (old.end(), self.granted());
         let more = HugePages(new.end().0 - end.0);
         if old.tail > 0 {
-            // The rest of the tail's hugepage must be free.
             let t = &self.trackers[old.last().0 as usize];
             if t.place != Place::Filler || t.used_pages() != old.tail || t.collapsing {
                 return Err(NoMemory);
@@ -96,7 +94,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Donates the new last hugepage's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -151,8 +148,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         true
     }
 
-    /// None if the first hugepage is shared, one is being collapsed, or hugepages are requested for
-    /// a part (several kernel mappings).
+    /// None if the first is shared, one is being collapsed, or hugepages are requested for a part.
     pub(super) fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);

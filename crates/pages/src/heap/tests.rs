@@ -78,7 +78,6 @@ fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
 #[test]
 fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
     let (mut heap, _) = heap(2048);
-    // In front and behind, short, whole, and over two hugepages.
     for pages in [40, 256, 600] {
         let spans: Vec<_> = (0..20).map(|_| alloc(&mut heap, pages)).collect();
         spans.into_iter().for_each(|s| free(&mut heap, s));
@@ -300,7 +299,6 @@ fn what_the_cache_cannot_serve_does_not_come_on_top_of_it() {
     let (mut heap, now) = sure(64);
     let spans: Vec<_> = (0..8).map(|_| alloc(&mut heap, 256)).collect();
     for _ in 0..2 {
-        // Demand has come back: the cache keeps it.
         let more: Vec<_> = (0..12).map(|_| alloc(&mut heap, 256)).collect();
         more.into_iter().for_each(|s| free(&mut heap, s));
         now.set(now.get() + WINDOW_NS / 20);
@@ -336,7 +334,6 @@ fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     assert_eq!(alloc(&mut heap, 190).first.hugepage(), HugePageId(0));
 }
 
-/// Past its small front.
 fn helped() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = heap(512);
     heap.set_helped(true);
@@ -344,7 +341,6 @@ fn helped() -> (Heap, Rc<Cell<u64>>) {
     (heap, now)
 }
 
-/// Whether a hugepage of slabs is backed whole.
 fn grow(heap: &mut Heap) -> bool {
     let first = dense(heap, 1)[0];
     heap.trackers[first.first.hugepage().0 as usize].intact
@@ -449,7 +445,6 @@ fn a_failed_refill_ends_those_of_the_tick() {
     assert!(heap.begin_refill().is_some());
 }
 
-/// By a hugepage of slabs each 50 ms.
 fn growing() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = helped();
     for _ in 0..32 {

@@ -29,7 +29,6 @@ pub enum Wrong {
     NoTrace,
     Version(u32),
     SlotBytes(u32),
-    /// Bytes of a page, pages of a hugepage.
     PageSize(u32, u32),
     HeaderChecksum,
     /// Inside the header or a block.
@@ -101,7 +100,7 @@ impl Header {
             return fail(8, Wrong::Version(half(1, false)));
         }
         let header = Self { bound: word(file, 24), region: Pages(half(4, false)) };
-        // Another program may have made a valid one, for other pages.
+        // Another program may have made it, for other pages.
         let mut sum = Sum::of_block(0);
         (0..HEADER_WORDS).for_each(|i| sum.mix(word(file, 8 * i)));
         if sum.0 != word(file, 8 * HEADER_WORDS) {
@@ -148,7 +147,6 @@ impl<'a> Trace<'a> {
             trace.complete = seal.is_some_and(|seal| seal.last);
             trace.dropped = seal.map_or(0, |seal| seal.dropped);
             if trace.complete || seal.is_none() {
-                // Space for more events, not cut off.
                 let behind = (i + 2) * BLOCK_BYTES;
                 return match (file[behind..].iter().position(|byte| *byte != 0), rest.is_empty()) {
                     (Some(at), _) => Err(TraceError { at: (behind + at) as u64, wrong: Wrong::BehindTheEnd }),
@@ -178,12 +176,10 @@ impl<'a> Trace<'a> {
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))
     }
 
-    /// Returns its events.
     fn check_unsealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES]) -> Result<u64, TraceError> {
         // The second word after the last event may have been written.
         let events = (0..BLOCK_EVENTS).find(|at| slot(block, *at)[0] == 0).unwrap_or(BLOCK_EVENTS);
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))?;
-        // Likewise the seal's.
         let written = |at: &usize| match slot(block, *at) {
             [head, _] if *at == BLOCK_EVENTS => head != 0,
             words => words != [0, 0],
@@ -222,7 +218,7 @@ impl<'a> Trace<'a> {
         self.events == 0
     }
 
-    /// Events without a checksum: the recorder was killed, or still runs.
+    /// The recorder was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
@@ -231,7 +227,7 @@ impl<'a> Trace<'a> {
         self.complete
     }
 
-    /// `None`: the recording reached its bound and was killed.
+    /// `None`: the bound was reached and the recorder killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }
@@ -240,7 +236,6 @@ impl<'a> Trace<'a> {
         self.duration_us
     }
 
-    /// Up to the highest in an event.
     pub fn pages(&self) -> Pages {
         self.pages
     }

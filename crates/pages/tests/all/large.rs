@@ -40,7 +40,7 @@ fn heap(capacity: HugePages, limit: HugePages) -> (Heap, VirtualClock) {
     (Heap::new(Limit(limit), clock.clone(), trackers, capacity, HugeBacking::AUTO), clock)
 }
 
-/// Most spans are small, most pages are in large ones.
+/// Most pages are in large spans.
 fn length(rng: &mut Rng) -> u32 {
     match rng.below(1000) {
         0..700 => rng.size(16) as u32,

@@ -31,7 +31,6 @@ const BACKGROUND: [Op; 15] = [
     Op::Tick,
 ];
 
-/// The heap grows, empties its cache, breaks and collapses hugepages, stretches spans over its end.
 fn script(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = vec![Op::Rate { bytes_per_s: 1 << 22 }];
@@ -56,7 +55,6 @@ fn script(seed: u64) -> Script {
     Script { capacity: 200, ops }
 }
 
-/// With much slack, so that there are regions.
 fn script_with_regions(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = Vec::new();
@@ -78,8 +76,8 @@ fn scripts() -> Vec<Script> {
     seeds.clone().map(script).chain(seeds.map(script_with_regions)).collect()
 }
 
-/// Refuses nothing before step `from`; a refused step leaves no trace, and is granted without the
-/// fault, unless refused anyway. Returns the steps refused for the fault.
+/// A refused step leaves no trace, and is granted without the fault, unless refused anyway. Returns
+/// the steps refused for the fault.
 fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32 {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     let (mut failed, mut refused) = (0, 0);
@@ -114,7 +112,6 @@ fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32
     failed
 }
 
-/// When none is refused.
 fn floor_calls(script: &Script, only: Option<Call>) -> Vec<usize> {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     if let Some(call) = only {

@@ -5,8 +5,7 @@ use crate::common::{Op, full};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::ThpMode;
 
-/// On both sides of each border: one page, half a hugepage, a whole one, slack donated, more than
-/// one.
+/// On both sides of each border.
 const OPS: [Op; 15] = [
     Op::alloc(1, 1),
     Op::Alloc { pages: 2, align: 2, dense: true },

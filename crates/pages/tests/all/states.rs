@@ -158,7 +158,7 @@ fn every_near_state_of_three_hugepages_is_sound() {
     walk_all(3, &[]);
 }
 
-/// Broken (guarded where hugepages are requested), and one with a donated tail.
+/// Broken, and one with a donated tail.
 const BROKEN: [Op; 5] = [
     Op::alloc(P / 2, 1),
     Op::alloc(P / 2, 1),
@@ -172,7 +172,6 @@ fn every_near_state_of_a_broken_and_guarded_heap_is_sound() {
     walk_all(4, &BROKEN);
 }
 
-/// Reason enough for a region with hugepages of 8 pages.
 const DONATED: [Op; 3] = [Op::alloc(P + 1, 1), Op::alloc(P + 1, 1), Op::alloc(1, 1)];
 
 #[test]

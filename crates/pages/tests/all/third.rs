@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 
 const CAPACITY: HugePages = HugePages(40);
 
-/// Memory goes back on request alone.
 struct FirstFit<F> {
     floor: F,
     granted: HugePages,
-    /// By first page: length and density.
+    /// Length and density.
     spans: BTreeMap<u32, (u32, Density)>,
     touched: Vec<bool>,
 }
@@ -130,7 +129,6 @@ impl<F: Floor> PageHeap for FirstFit<F> {
     }
 }
 
-/// Spans disjoint and aligned, contents kept, faults named, figures right.
 fn keeps_its_promises(mut heap: impl PageHeap, sim: &SimFloor) {
     let (mut rng, mut out): (_, Vec<(PageRange, Density)>) = (Rng::new(7), Vec::new());
     for step in 0..4000 {

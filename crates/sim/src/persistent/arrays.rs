@@ -15,7 +15,7 @@ enum Kept {
 
 pub(super) struct Array {
     range: Range<u64>,
-    /// A line more than the range: the array begins with the first aligned word.
+    /// A line longer: the array begins with the first aligned word.
     kept: Kept,
     next: Link,
 }
@@ -25,7 +25,6 @@ type Link = OnceLock<Box<Array>>;
 #[derive(Default)]
 pub(super) struct Arrays(Link);
 
-/// From a line's start.
 fn aligned<T>(list: &[T]) -> &[T] {
     let first = list.as_ptr().addr();
     &list[(first.next_multiple_of(LINE) - first) / size_of::<T>()..]
@@ -79,7 +78,6 @@ impl Arrays {
         self.iter().find(|array| array.range.contains(&at))
     }
 
-    /// With these contents if it is new.
     pub(super) fn get(&self, at: u64, bytes: u64, are_halves: bool, load: impl Fn(u64) -> u64) -> &Array {
         let range = at..(at + bytes).next_multiple_of(LINE_BYTES);
         let clash = |array: &&Array| array.range.start < range.end && range.start < array.range.end;
@@ -107,7 +105,7 @@ impl Arrays {
         while let Some(array) = link.get() {
             link = &array.next;
         }
-        // Two threads that make a view at once are the test's fault.
+        // Two threads at once are the test's fault.
         let new = Box::new(Array { range, kept, next: OnceLock::new() });
         assert!(link.set(new).is_ok(), "two threads make an array");
         link.get().expect("it was just set")

@@ -22,7 +22,7 @@ impl Store {
         }
     }
 
-    /// Above `before`, with part of this store durable.
+    /// With part of this store.
     fn outcomes(&self, before: &Line) -> Vec<Line> {
         match self {
             Self::Word(word, value) => {
@@ -66,7 +66,6 @@ impl History {
         self.flush(thread);
     }
 
-    /// Whether there is anything to write back.
     pub(super) fn flush(&mut self, thread: ThreadId) -> bool {
         let all = self.stores.len();
         let is_new = self.covered.iter().all(|(_, covered)| *covered < all);
@@ -77,7 +76,6 @@ impl History {
         is_new
     }
 
-    /// Returns the durable content.
     pub(super) fn fence(&mut self, thread: ThreadId) -> Line {
         if let Some(at) = self.covered.iter().position(|(t, _)| *t == thread) {
             let (_, count) = self.covered.swap_remove(at);
@@ -97,7 +95,7 @@ impl History {
         line
     }
 
-    /// Distinct; the durable one first.
+    /// The durable one first.
     pub(super) fn contents(&self) -> Vec<Line> {
         let (mut contents, mut before) = (vec![self.durable], self.durable);
         for store in &self.stores {
@@ -107,7 +105,7 @@ impl History {
         distinct(contents)
     }
 
-    /// Only those that the last store makes possible.
+    /// Of the last store alone.
     pub(super) fn new_contents(&self) -> Vec<Line> {
         let mut before = self.clone();
         let Some(last) = before.stores.pop() else { return Vec::new() };

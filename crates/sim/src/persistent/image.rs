@@ -16,7 +16,6 @@ const ZEROS: Line = [0; LINE_WORDS];
 
 pub(super) type Page = [Line; PAGE_LINES as usize];
 
-/// That are not zero.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Contents {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
@@ -54,7 +53,6 @@ impl Contents {
     }
 }
 
-/// A line of zeros adds nothing.
 fn digest(line: u64, content: &Line) -> u128 {
     if *content == ZEROS {
         return 0;
@@ -66,9 +64,7 @@ fn digest(line: u64, content: &Line) -> u128 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// At this offset of the line.
     Store(u64),
-    /// Past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -82,7 +78,6 @@ pub struct Moment {
     pub(super) limit: u64,
     pub(super) durable: Contents,
     pub(super) unfenced: Arc<BTreeMap<u64, Arc<History>>>,
-    /// Their old contents may come back.
     pub(super) discarded: Vec<Range<u64>>,
     pub(super) event: Option<Event>,
     pub(super) step: u64,
@@ -101,7 +96,7 @@ impl Image {
         Self { len, limit, contents: Contents::default() }
     }
 
-    /// The length is a multiple of 4,096.
+    /// A multiple of 4,096.
     pub fn from_bytes(bytes: &[u8], limit: u64) -> Self {
         let mut contents = Contents::default();
         for (line, bytes) in (0..).zip(bytes.chunks_exact(LINE_BYTES as usize)) {
@@ -127,7 +122,6 @@ impl Image {
         self.contents.line(at / LINE_BYTES)[(at % LINE_BYTES / 8) as usize]
     }
 
-    /// For tests of checksums.
     pub fn set_word(&mut self, at: u64, value: u64) {
         let mut line = self.contents.line(at / LINE_BYTES);
         line[(at % LINE_BYTES / 8) as usize] = value;
@@ -139,7 +133,6 @@ impl Image {
         self.len = len;
     }
 
-    /// Sets of digests find repeated images.
     pub fn digest(&self) -> u128 {
         self.contents.digest ^ u128::from(self.len).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     }
@@ -172,39 +165,35 @@ impl Moment {
         self.step
     }
 
-    /// Before this moment; `None` at the start.
+    /// `None` at the start.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
 
-    /// A crash can lose stores there.
     pub fn unfenced_lines(&self) -> Vec<u64> {
         self.unfenced.keys().map(|line| line * LINE_BYTES).collect()
     }
 
-    /// What persistent caches, or a process's death, leave.
+    /// As persistent caches, or a process's death, leave it.
     pub fn seen(&self) -> Image {
         let choices = self.choices();
         let seen: Vec<_> = choices.iter().map(Choice::seen).collect();
         self.image(&choices, &seen)
     }
 
-    /// What no crash can lose.
     pub fn durable(&self) -> Image {
         let choices = self.choices();
         self.image(&choices, &vec![0; choices.len()])
     }
 
-    /// Distinct, after a crash here: all, or at most `most`: the extremes, each line alone lost or
-    /// kept, and a random sample.
+    /// All, or at most `most`: the extremes, each line alone lost or kept, and a random sample.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Images {
         let choices = self.choices();
         let ways = choose(&choices, most, rng);
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// Only those that the last event made possible: with all images of a first moment, a test
-    /// meets every crash once.
+    /// Of the last event: with all images of a first moment, a test meets every crash once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {
@@ -246,7 +235,7 @@ impl Moment {
                 Choice::Discard(pages) => discards.extend((*way == 1).then(|| pages.clone())),
             }
         }
-        // Stores to a discarded page end its choice: these lines are older.
+        // These lines are older.
         discards.into_iter().for_each(|pages| contents.clear(pages));
         Image { len: self.len, limit: self.limit, contents }
     }
@@ -291,7 +280,6 @@ fn nth(choices: &[Choice], mut number: usize) -> Box<[usize]> {
     choices.iter().map(way).collect()
 }
 
-/// A quarter is left for the random ones.
 fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
     let lost: Box<[usize]> = choices.iter().map(|_| 0).collect();
     let seen: Box<[usize]> = choices.iter().map(Choice::seen).collect();

@@ -23,10 +23,9 @@ pub(super) struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallible {
-    /// Left out: counted, without effect, as if the heap forgot it.
+    /// Counted, without effect, as if the heap forgot it.
     Flush,
     Fence,
-    /// Refused, without change.
     Resize,
     Discard,
     Allocate,
@@ -66,7 +65,6 @@ impl State {
         }
     }
 
-    /// Begun if there is no history.
     pub(super) fn history(&mut self, line: u64) -> &mut History {
         let durable = self.now.durable.line(line);
         let unfenced = Arc::make_mut(&mut self.now.unfenced);
@@ -89,7 +87,6 @@ impl State {
         }
     }
 
-    /// As a change of the file's size or blocks does.
     pub(super) fn settle_discards(&mut self, is_meant: impl Fn(&Range<u64>) -> bool) {
         let meant: Vec<_> = self.now.discarded.extract_if(.., |pages| is_meant(pages)).collect();
         for pages in meant {

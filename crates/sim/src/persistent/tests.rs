@@ -8,7 +8,6 @@ fn medium() -> SimMedium {
     SimMedium::new(SIZE, 4 * SIZE)
 }
 
-/// After a crash now.
 fn values<const FLUSHES: bool>(medium: &SimPersistent<FLUSHES>, at: u64) -> HashSet<u64> {
     medium.now().images(4096, &mut Rng::new(1)).map(|image| image.word(at)).collect()
 }

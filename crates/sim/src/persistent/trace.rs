@@ -12,47 +12,41 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 const XPLINE_BYTES: u64 = 256;
-/// Below this a flush is a reflush.
 pub const REFLUSH_DISTANCES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// By reflush distance.
     pub reflush_ns: [u64; REFLUSH_DISTANCES],
     /// To the last flush's XPLine, or the next.
     pub sequential_ns: u64,
     pub random_ns: u64,
-    /// Besides the flushes that it waits for.
+    /// Besides its flushes.
     pub fence_ns: u64,
 }
 
 impl Latency {
-    /// The four distances' mean, 650 ns, is 3 times a random and 7 times a sequential write.
+    /// The mean, 650 ns, is 3 times a random and 7 times a sequential write.
     pub const PAPER: Self = Self { reflush_ns: [800, 700, 600, 500], sequential_ns: 93, random_ns: 217, fence_ns: 0 };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Words, with updates.
     pub stores: u64,
     pub line_stores: u64,
     /// Line stores do not count.
     pub flushes: u64,
     pub fences: u64,
-    /// Of lines not stored to since their last flush. A counting wrapper cannot see them.
+    /// Of lines not stored to; a counting wrapper cannot see them.
     pub clean_flushes: u64,
-    /// With line stores, by distance.
+    /// With line stores.
     pub reflushes: [u64; REFLUSH_DISTANCES],
-    /// Others, to the last XPLine or the next.
     pub sequential: u64,
     pub random: u64,
-    /// Summed over threads.
     pub modelled_ns: u64,
 }
 
 #[derive(Debug, Default)]
 struct OfThread {
-    /// The last flushed first.
     recent: Vec<u64>,
     xpline: Option<u64>,
 }
@@ -111,7 +105,6 @@ impl Trace {
         *self.by_line.entry(line).or_default() += 1;
     }
 
-    /// Threads keep their recent lines.
     pub(super) fn reset(&mut self, keep_first: usize) {
         self.counters = Counters::default();
         (self.first, self.by_line, self.keep_first) = (Vec::new(), BTreeMap::new(), keep_first);
@@ -121,7 +114,6 @@ impl Trace {
         self.first.clone()
     }
 
-    /// And line stores, in each `bytes` bytes.
     pub(super) fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         let mut parts = BTreeMap::new();
         for (line, count) in &self.by_line {
@@ -131,7 +123,6 @@ impl Trace {
     }
 }
 
-/// Counts, and passes on.
 #[derive(Debug)]
 pub struct Counted<M> {
     medium: M,
@@ -155,17 +146,16 @@ impl<M: Medium> Counted<M> {
         self.trace().counters
     }
 
-    /// Keeps the offsets of the first `keep_first` flushes.
+    /// The offsets of the first flushes.
     pub fn reset(&self, keep_first: usize) {
         self.trace().reset(keep_first);
     }
 
-    /// With line stores, in order.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.trace().first_flushes()
     }
 
-    /// And line stores, in each `bytes` bytes.
+    /// In each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.trace().histogram(bytes)
     }

@@ -19,12 +19,11 @@ static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Every order of steps with at most that many preemptions.
 pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, false, model);
 }
 
-/// With every ordering Relaxed: a model that needs one panics.
+/// With every ordering Relaxed.
 pub fn check_weakened(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, true, model);
 }
@@ -150,7 +149,6 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// loom's threads share the thread pointer.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));

@@ -29,7 +29,6 @@ pub fn seat(zone: &'static Zone) -> Frames {
     Seat::new(zone, 0).expect("the zone is for one processor")
 }
 
-/// Free frames are those between spans on partly used hugepages.
 pub fn check(zone: &Zone, out: &[PageRange], collapsing: &[HugePageId]) {
     zone.check().unwrap_or_else(|broken| panic!("{broken:?}"));
     let mut used = vec![false; zone.frames()];

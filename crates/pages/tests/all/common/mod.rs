@@ -20,7 +20,7 @@ use craton_pages::{
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Live spans are named by age, modulo their number.
+/// By age, modulo their number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     Alloc {
@@ -50,19 +50,18 @@ pub enum Op {
     },
     Regions(bool),
     BeginCollapse,
-    /// The floor's answer, or this error; and the time.
+    /// The floor's answer, or this error.
     EndCollapse {
         error: Option<CollapseError>,
         took_ns: u64,
     },
-    /// Ends like a collapse.
     BeginRefill,
     Clear {
         fails: bool,
     },
     Helped(bool),
     RecordSlow,
-    /// A range that need not be a span: refused for the right reason.
+    /// Refused for the right reason.
     Misuse {
         page: u32,
         len: u32,
@@ -76,7 +75,6 @@ impl Op {
     }
 }
 
-/// By lists, until it has frames.
 pub type Heap<G> = FrameHeap<SimFloor<G>, VirtualClock, frames::Frames, LongestFreeFirst, G>;
 
 pub struct World<G: Geometry> {
@@ -85,11 +83,10 @@ pub struct World<G: Geometry> {
     pub clock: VirtualClock,
     pub faults: FaultPlan,
     rule: FaultRule,
-    /// The oldest first.
     pub out: Vec<PageRange>,
     pub dense: std::collections::BTreeSet<u32>,
     pub collapsing: Vec<HugePageId>,
-    /// Nothing was refused but what the heap itself refuses.
+    /// Only the heap itself refused.
     pub faultless: bool,
     pub capacity: HugePages,
     trackers: *mut [Tracker<G>],
@@ -140,7 +137,7 @@ impl<G: Geometry> World<G> {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant has no memory. The cache's limit follows demand.
+            // The cache's limit follows demand.
             stats: PageHeapStats {
                 granted: HugePages(0),
                 region: HugePages(0),
@@ -161,7 +158,7 @@ impl<G: Geometry> World<G> {
         if self.dense.contains(&span.first.0) { Density::Dense } else { Density::Sparse }
     }
 
-    /// Refusal of an alloc or resize is an answer.
+    /// A refusal is an answer.
     pub fn step(&mut self, op: Op) -> Result<(), SpanError> {
         let refused = self.faults.refused();
         let result = self.try_step(op);
@@ -209,7 +206,6 @@ impl<G: Geometry> World<G> {
                 match self.heap.inner_mut().release(Pages(pages), breaking) {
                     Ok(done) => {
                         assert!(pages <= there.0 && done < u64::from(pages) + u64::from(G::PAGES));
-                        // Only the floor, and a collapse under way, may keep pages.
                         if self.sim.calls().refused == refused && self.collapsing.is_empty() {
                             assert!(done >= u64::from(pages), "{done} pages of {pages} were released");
                         }
@@ -285,7 +281,7 @@ impl<G: Geometry> World<G> {
         assert_eq!(self.snapshot(), before);
     }
 
-    /// All that decides the future, but time and past demand.
+    /// But time and past demand.
     pub fn fingerprint(&self) -> u64 {
         let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
         let granted = self.sim.granted();
@@ -318,7 +314,7 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// Memory that the heap calls zero must be; the converse if nothing was refused.
+    /// The converse if nothing was refused.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -372,7 +368,6 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes() <= G::pages(heap.backed()).bytes(), "unbacked hugepages have no memory");
     }
 
-    /// Up to the capacity.
     fn free_runs(&self) -> Vec<PageRange> {
         let mut runs = Vec::new();
         let mut at = 0;
@@ -384,9 +379,8 @@ impl<G: Geometry> World<G> {
         runs
     }
 
-    /// Whether a naive allocator must refuse too: a short span if no hugepage has a free run that
-    /// holds it wherever the run begins; a longer one if no run of free hugepages, granted or not,
-    /// holds it. Runs end at regions' borders; a hugepage being collapsed is not free.
+    /// Short spans: no hugepage has a free run that holds it wherever the run begins. Longer ones:
+    /// no run of free hugepages, up to regions' borders; a hugepage being collapsed is not free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > G::pages(self.capacity).0 {
             return true;
@@ -414,7 +408,6 @@ impl<G: Geometry> World<G> {
         !self.free_runs().iter().any(fits)
     }
 
-    /// No page may be left with memory.
     pub fn drain(&mut self) {
         while !self.collapsing.is_empty() {
             self.step(Op::EndCollapse { error: None, took_ns: 0 }).expect("the end of a collapse is not refused");

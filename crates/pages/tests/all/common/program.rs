@@ -6,9 +6,7 @@ use craton_base::{CollapseError, Geometry, Huge2M, Huge64K, HugePageId};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, ThpMode};
 
-/// A longer program finds nothing more.
 const LONGEST: usize = 400;
-/// Soon full; with regions.
 const CAPACITIES: [u32; 3] = [5, 40, 640];
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -131,7 +129,7 @@ impl Program {
 impl<G: Geometry> World<G> {
     fn execute(&mut self, instruction: Instruction) {
         let op = match instruction {
-            // The checks in between allow no empty span, nor an alignment that is no power of two.
+            // The checks in between allow no such requests.
             Instruction::Alloc { size, align_log, dense } => {
                 Op::Alloc { pages: size.pages::<G>().max(1), align: 1 << (align_log % 14), dense }
             }
