@@ -6,6 +6,7 @@ use core::ops::ControlFlow;
 
 const MOST_WORDS: usize = 4;
 
+/// Up to here one loop over all words beats a walk over runs.
 const SHORT_RUNS: u32 = 6;
 
 /// Of `0..G::PAGES`. All zero bytes are the empty set.
@@ -20,7 +21,7 @@ const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// Each by its first bit.
+/// Of 1, 2, 4 and 8 pages, each by its first bit.
 #[inline]
 fn blocks(free: u64) -> [u64; 4] {
     let two = free & (free >> 1) & 0x5555_5555_5555_5555;
@@ -43,7 +44,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// Or 256.
+    /// The first set bit from `from` on, or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -81,7 +82,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// At most 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -90,7 +91,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// At most 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -133,13 +134,13 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Or 256.
+    /// The first member from `from` on, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// Or 256.
+    /// The first non-member from `from` on, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
@@ -151,7 +152,7 @@ impl<G: Geometry> PageBits<G> {
         Self::next(from, |w| !self.words[w] | ends.words[w])
     }
 
-    /// Plus 1; or 0.
+    /// The last member before `before`, plus 1; or 0.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
         let mut w = (before / 64) as usize;
@@ -166,7 +167,7 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// As `(first, len)`.
+    /// Around the non-member `i`, as `(first, len)`.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);

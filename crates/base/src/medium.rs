@@ -17,7 +17,7 @@ pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
-    /// Persistent memory.
+    /// Persistent memory: fenced stores survive.
     PowerFailure,
     /// The page cache: no store survives a power failure.
     ProcessCrash,
@@ -48,6 +48,7 @@ pub trait Medium: Send + Sync {
     #[inline(always)]
     fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
         let word = self.word(at);
+        // One instruction if either is constant 0, else a loop.
         if clear == 0 {
             // ORDERING: pairs with acquiring loads of the medium's users.
             return word.fetch_or(set, Ordering::AcqRel);
@@ -78,6 +79,7 @@ pub trait Medium: Send + Sync {
     /// Of the byte's line.
     fn flush(&self, at: u64);
 
+    /// Waits until the lines that this thread flushed are durable.
     fn fence(&self);
 
     /// `None`: read them one by one.
@@ -104,7 +106,7 @@ pub trait Medium: Send + Sync {
         None
     }
 
-    /// To the word of an array at `at`.
+    /// After a store to the word of an array at `at`.
     #[inline(always)]
     fn stored(&self, at: u64) {
         let _ = at;

@@ -13,6 +13,7 @@ pub trait Mappings {
     /// Then reads as zeros on small pages.
     fn discard(&self, at: usize, bytes: usize);
 
+    /// Part or all of a mapping.
     fn unmap(&self, at: usize, bytes: usize);
 
     /// *Contents:* survive.
@@ -42,7 +43,7 @@ pub trait Machine {
     /// unknown.
     fn touch(&self, at: usize) -> u64;
 
-    /// 0: unknown.
+    /// Of whole mapped pages; 0: unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
 
     /// `None`: unknown.

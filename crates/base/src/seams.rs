@@ -11,7 +11,7 @@ pub struct NoMemory;
 pub enum CollapseError {
     /// No frame is free, or the cgroup is full (`ENOMEM`).
     NoMemory,
-    /// The kernel uses a page (`EBUSY`).
+    /// The kernel uses a page, or no frame could be had now (`EBUSY`).
     Busy,
     /// For a moment (`EAGAIN`, `EINTR`).
     Again,
@@ -25,7 +25,7 @@ pub enum Advice {
     Small,
 }
 
-/// Each costs system calls.
+/// Each costs system calls; others stay unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
     Resident,
@@ -40,7 +40,7 @@ pub struct Residency {
     pub huge_bytes: Option<usize>,
 }
 
-/// Ranges lie inside the grant of [`Floor::reserve`].
+/// A region in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
     /// `total` is at least the last grant. *Post:* the new part reads as zeros, on small pages
     /// unless [`Floor::advise`] says otherwise. *Refused:* no change.
@@ -64,7 +64,9 @@ pub trait Floor {
 /// Many small objects live as long as the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
+    /// One object, or a few large ones.
     Sparse,
+    /// More than 16 objects.
     Dense,
 }
 
@@ -79,10 +81,11 @@ pub struct Span {
 pub enum SpanError {
     NoMemory,
     Empty,
+    /// Pages or alignment exceed the region.
     TooLong(Pages),
     /// Not a power of two.
     Alignment(Pages),
-    /// In use or never granted.
+    /// The page is in use or was never granted.
     NeverGiven(PageId),
     AlreadyFree(PageId),
     WrongLength(PageId),
@@ -112,6 +115,7 @@ pub trait SpanSource {
     /// `pages` ≥ 1; `align` is a power of two.
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
+    /// A whole span of `alloc`.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
     /// A sparse span, in place. Whether all added bytes read as zero.
@@ -134,8 +138,10 @@ pub trait FrameSource {
     /// Part of an allocation, or several.
     fn put(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
+    /// Offline ones, which become free.
     fn online(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
+    /// Wholly free ones.
     fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
     /// A wholly free huge frame, the first from about `near` on; returns its first frame.

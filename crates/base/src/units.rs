@@ -26,6 +26,7 @@ pub struct PageId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePageId(pub u32);
 
+/// An empty run covers nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageRange {
     pub first: PageId,

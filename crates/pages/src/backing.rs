@@ -33,16 +33,20 @@ const MOST_LEFT_OUT: u32 = 64;
 /// A step is one or two system calls.
 const LOOKED_UP: u32 = 32;
 const LOOK_UPS: u32 = 8;
+/// Ticks.
 const ASK_AGAIN: u32 = 64;
 
 const MOST_UNUSED: u32 = 7;
 
+/// Each splits a kernel mapping.
 const MOST_SMALL_RANGES: u32 = 4096;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) pages: Pages,
+    /// A slab of many small objects.
     pub(crate) fills_up: bool,
+    /// Begins on small pages, for a later collapse.
     pub(crate) later: bool,
 }
 
@@ -51,11 +55,14 @@ pub(crate) struct Backing<G> {
     trust: Trust,
     small: u32,
     small_ranges: u32,
+    /// Found dense since the last round of collapses.
     dense_small: u32,
     granted: u32,
+    /// The mode is `never`, or there are no hugepages.
     in_vain: bool,
     guards: u32,
     vain_ticks: u32,
+    /// The system does not report residency.
     untold: bool,
     look_up: u32,
     look_ups: u32,
@@ -123,6 +130,7 @@ impl<G: Geometry> Backing<G> {
         !self.in_vain && self.is_requested(id, t)
     }
 
+    /// Without an owner's advice.
     pub(crate) fn usual(&self, id: HugePageId, t: &Tracker<G>) -> Advice {
         if id >= self.wanted.from && !t.is_small() { Advice::Huge } else { Advice::Small }
     }
@@ -237,6 +245,7 @@ impl<G: Geometry> Backing<G> {
         }
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
+            // A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
@@ -309,7 +318,7 @@ impl<G: Geometry> Backing<G> {
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// Reverses at the front when the heap is small again.
+    /// Advises the front once the heap is no longer small; reverts that when it is small again.
     fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -366,6 +375,7 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
+    /// Guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].intact {
             self.record_left(trackers, id.0, Left::Not);
@@ -379,7 +389,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// `in_parts` gets others. `true`: the system gives hugepages again.
+    /// `in_parts` gets hugepages that did not come whole. `true`: the system gives hugepages again.
     pub(crate) fn verify_some(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -415,6 +425,7 @@ impl<G: Geometry> Backing<G> {
                 continue;
             }
             let seen = floor.residency(G::range(id), Ask::Both);
+            // Untouched, it may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }
@@ -422,6 +433,7 @@ impl<G: Geometry> Backing<G> {
         false
     }
 
+    /// In this tick, which ends with the region.
     pub(crate) fn has_more(&mut self, granted: HugePages) -> bool {
         if self.in_vain || self.untold || self.look_up >= granted.0 {
             self.look_ups = 0;

@@ -35,6 +35,7 @@ impl CacheLimit {
         HugePages(CACHE_MIN_HUGEPAGES.0 + self.above_min)
     }
 
+    /// Lowers the limit once an epoch.
     pub(crate) fn record(&mut self, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];

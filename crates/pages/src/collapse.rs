@@ -16,6 +16,7 @@ const ROUND_ASKS: u32 = 16;
 /// 2 % of a processor; 10 % of an idle one.
 const ROUND_NS: u64 = 20_000_000;
 const IDLE_NS: u64 = 100_000_000;
+/// Rounds between two.
 const MOST_REST: u32 = 32;
 const ENOUGH_BUSY: u32 = 8;
 /// Without a success between: they end all collapses.
@@ -50,10 +51,12 @@ pub(crate) enum Candidate {
 
 pub(crate) struct Collapse {
     cursor: u32,
+    /// Rounds to skip, and after the next bad one.
     rest: u32,
     rests: u32,
     refusals: u32,
     round: Took,
+    /// Beyond past rounds' budgets.
     spent_ns: u64,
     busy: u32,
     stats: CollapseStats,
@@ -93,6 +96,7 @@ impl Collapse {
         self.refusals >= ENOUGH_REFUSALS
     }
 
+    /// The system's mode may have changed.
     pub(crate) fn hope(&mut self) {
         self.refusals = 0;
     }
@@ -108,6 +112,7 @@ impl Collapse {
         due
     }
 
+    /// By whether the last collapses waited for a processor.
     fn budget_ns(&self) -> u64 {
         let Took { processor_ns, wall_ns } = self.round;
         if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }

@@ -11,6 +11,7 @@ const EPOCH_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Epoch {
+    /// The second's number plus 1; 0: unused.
     number: u32,
     high: u32,
 }
@@ -28,6 +29,7 @@ impl Demand {
         self.high = self.high.max(pages);
     }
 
+    /// Call before each query, and every second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = number_of(now_ns);
         let slot = &mut self.ring[number as usize % EPOCHS];

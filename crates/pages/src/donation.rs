@@ -11,6 +11,7 @@ use craton_base::{Geometry, HugePageId, HugePages, PageRange};
 pub(crate) struct Large {
     pub(crate) first: HugePageId,
     pub(crate) whole: HugePages,
+    /// Pages behind the whole hugepages.
     pub(crate) tail: u32,
 }
 
@@ -71,7 +72,7 @@ impl<G: Geometry> Donation<G> {
         self.small = self.small - small(old) + small(new);
     }
 
-    /// For a region (§4.5) too.
+    /// By the spans that could fill it, and large enough for a region (§4.5).
     pub(crate) fn is_outweighed(&self, slack: u32) -> bool {
         slack >= self.small && slack >= Regions::<G>::LEAST_SLACK
     }

@@ -29,6 +29,7 @@ const FAMILIES: usize = 5;
 const ROOM_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 128;
 
+/// In a family, for a mostly unbacked hugepage.
 const MOST_LOOKS: usize = 64;
 
 impl Family {
@@ -78,6 +79,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         sums
     }
 
+    /// Pages behind large spans' tails, on unbroken hugepages.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
         donated.len() * G::PAGES - donated.sums.used
@@ -119,7 +121,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// Even by a full walk.
+    /// Any room, of either kind, even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -147,6 +149,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         self.delist(trackers, id, sums);
     }
 
+    /// Moves the tracker to its new list.
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
@@ -177,6 +180,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     ) -> u64 {
         let mut done = 0;
         for (family, least) in release_order::<G>() {
+            // The last lists are the emptiest.
             let mut to = LISTS;
             while done < want
                 && let Some(at) = self.lists(family).last_before(to)
@@ -197,6 +201,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         done
     }
 
+    /// Broken, at least half without memory.
     pub(crate) fn mostly_unbacked(&self, trackers: &Trackers<G>) -> Option<HugePageId> {
         let is_empty = |id: &HugePageId| {
             let t = &trackers[id.0 as usize];
@@ -231,6 +236,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             pages += self.unback(trackers, floor, id, at, len);
         }
         if pages == 0 && !was_broken {
+            // The system took none: it stays whole.
             backing.unguard(trackers, floor, id, HugePages(1));
         }
         pages

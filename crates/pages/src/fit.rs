@@ -7,8 +7,9 @@ use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Cmax.
+/// Groups by number of spans, Cmax.
 const CHUNKS: usize = 8;
+/// For an aligned place, before one with room to spare.
 const LOOKS: usize = 4;
 
 pub(crate) type Found = Option<(HugePageId, u32)>;

@@ -59,6 +59,7 @@ fn number(id: HugePageId, at: u32) -> usize {
     (id.first_page().0 + at) as usize
 }
 
+/// By lists until there are frames.
 impl<S: FrameSource> Placement for Option<ByFrames<S>> {
     const BY_LISTS: Self = None;
 

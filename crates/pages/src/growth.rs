@@ -11,23 +11,29 @@
 
 use craton_base::{HugePages, Pages};
 
+/// A hugepage that lasts this long begins on small pages, if none waits.
 const SLOW_GROWTH_NS: u64 = 20_000_000;
-/// Waking the thread costs 5 µs.
+/// While a hugepage lasts between these, one is cleared ahead: waking the thread costs 5 µs.
 const CLEAR_NS: core::ops::Range<u64> = 4_000_000..1_000_000_000;
 /// One cleared ahead is 3 %.
 const CLEAR_FROM: HugePages = HugePages(32);
 /// A fault or collapse that had to wait for frames.
 pub const SLOW_NS: u64 = 10_000_000;
+/// Doubled by the next, up to [`MOST_PAUSE_NS`].
 const PAUSE_NS: u64 = 1_000_000_000;
 const MOST_PAUSE_NS: u64 = 64_000_000_000;
+/// The least that refills broken hugepages: 8 MiB.
 const RISE: u32 = 1024;
 
 pub(crate) struct Growth {
+    /// A thread collapses hugepages.
     helped: bool,
+    /// When spans that will fill it last got a hugepage.
     last_ns: u64,
     /// 0 outside pauses.
     pause_end_ns: u64,
     last_pause_ns: u64,
+    /// Of pages in use, since the last tick.
     low: u32,
     refilled: u32,
     clears: bool,
@@ -45,6 +51,7 @@ impl Growth {
         self.pause_end_ns > 0
     }
 
+    /// For spans that will fill it; `demand` hugepages are in use.
     pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
         let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
         self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);

@@ -38,6 +38,7 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
+/// `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -56,7 +57,9 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
+    /// Spans up to this length always go to the filler.
     const HALF: u32 = G::PAGES / 2;
+    /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
     /// Trackers are zero when granted.
@@ -95,10 +98,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         &self.floor
     }
 
+    /// Frames need a heap without regions.
     fn set_regions(&mut self, allowed: bool) {
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
+    /// Without new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if self.unfit(pages, align).is_some() {
             return None;
@@ -171,6 +176,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// Frames have searched there already.
     fn find_in_other(&self, span: Wanted) -> Found {
         if !self.placement.is_by_lists() {
             return None;
@@ -283,7 +289,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Those that could not serve it.
+    /// Unbacks as much as a request backed, of hugepages that could not serve it.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }
@@ -310,7 +316,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Also those whose next spans may touch less.
+    /// Unbacks those above the limit, and those whose next spans may touch less.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -342,6 +348,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.record_taken(HugePages(0));
     }
 
+    /// After a request that missed `missing` in the cache.
     fn record_taken(&mut self, missing: HugePages) {
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
         if missing.0 > 0 {
@@ -467,6 +474,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
+/// Page frames of `S` place short spans, once set.
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {

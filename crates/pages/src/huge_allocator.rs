@@ -7,6 +7,7 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
+/// The least step of address space, 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
 const GROW_MAX_PART: u32 = 64;
 /// From 8 MiB on the rest averages 1/8.

@@ -115,6 +115,7 @@ impl<G: Geometry> HugeCache<G> {
             if place == Place::Cached {
                 self.cached.alloc_at(trackers, id, part);
             } else if at + piece < end {
+                // Constant time, however long the range before.
                 self.below.alloc_end(trackers, HugePageId(at + piece), part);
             } else {
                 self.below.alloc_at(trackers, id, part);
@@ -123,6 +124,7 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
+    /// Last resort: walks the region.
     #[cold]
     fn alloc_mixed(
         &mut self,
@@ -152,6 +154,7 @@ impl<G: Geometry> HugeCache<G> {
         None
     }
 
+    /// Grows the region at its end.
     pub(crate) fn is_free(
         &mut self,
         trackers: &mut Trackers<G>,

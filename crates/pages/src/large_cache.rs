@@ -10,14 +10,18 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
+/// Further CPUs share them.
 const SHARDS: usize = 64;
+/// One for short spans; eight in each doubling up to [`LargeCache::LONGEST`].
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
 const SERVED: u64 = 1 << 32;
 /// A small program has no more than the first, reported singly.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
+/// Before the page heap.
 const LOOKS: usize = 4;
+/// A span may exceed the request by this part of it.
 const EXCESS_PART: u32 = 8;
 
 #[repr(align(64))]
@@ -28,6 +32,7 @@ struct Shard {
     /// Pages, counted before a span comes and after it left; from [`SERVED`] on, unreported
     /// objects.
     counts: AtomicU64,
+    /// Where the next eviction starts.
     hand: AtomicU32,
     sets: [Set; SETS],
 }
@@ -89,6 +94,7 @@ impl Shard {
         None
     }
 
+    /// Returns the span that it replaced.
     #[inline]
     fn place(&self, span: PageRange) -> Option<PageRange> {
         let slots = &self.sets[set_of(span.len.0)].0;
@@ -153,7 +159,7 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// With old contents.
+    /// At a multiple of `align`, with old contents.
     #[inline]
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0, Self::most_for(pages).0), align.0, SERVED)
@@ -204,6 +210,7 @@ impl LargeCache {
         self.shard(cpu).evict()
     }
 
+    /// The page heap served the object.
     pub fn count(&self, cpu: usize) {
         self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
         self.record_use(cpu);

@@ -8,6 +8,7 @@ use craton_base::{
     Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
+/// From here on a thread is worth its start.
 const MANY_DENSE: HugePages = HugePages(8);
 
 pub trait PageHeap: SpanSource {
@@ -22,20 +23,27 @@ pub trait PageHeap: SpanSource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figures {
     pub granted: HugePages,
+    /// The floor may grant them.
     pub capacity: HugePages,
     pub in_use: Pages,
+    /// In spans or free.
     pub backed_pages: Pages,
     /// With a page in use, or free and backed.
     pub backed: HugePages,
     pub backing: HugeBacking,
+    /// Broken, and advised against hugepages.
     pub guarded: HugePages,
+    /// On small pages until seen to be used densely.
     pub left_small: HugePages,
+    /// Free hugepages that may stay backed.
     pub cache_limit: HugePages,
-    /// Pages.
+    /// Pages, since the start.
     pub released_total: u64,
     pub collapses: CollapseStats,
+    /// Of broken hugepages, to back now for a rise.
     pub refill_due: Pages,
     pub clear_due: bool,
+    /// Filled on small pages since the last round of collapses.
     pub dense_small: HugePages,
 }
 
@@ -70,7 +78,7 @@ pub enum Act {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// To a question: no.
+    /// Done, or nothing to do; to a question: no.
     Nothing,
     Yes,
     Pages(u64),
@@ -78,9 +86,9 @@ pub enum Answer {
     At(HugePageId),
     Span(Span),
     Tick(Tick),
-    /// Nothing has changed.
+    /// No span has these bounds. Nothing has changed.
     Fault(SpanError),
-    /// Nothing has changed.
+    /// Fewer pages can be released. Nothing has changed.
     TooMuch(TooMuch),
 }
 
@@ -138,6 +146,7 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
     }
 
+    /// Whether the span would take new memory of which a program touches little.
     fn is_better_apart(&mut self, pages: Pages) -> bool {
         self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
@@ -171,6 +180,7 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::Unadvise(span, advice));
     }
 
+    /// Also advises granted memory anew.
     fn set_backing(&mut self, backing: HugeBacking) {
         self.act(Act::SetBacking(backing));
     }
@@ -185,7 +195,8 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::SetReleaseRate(bytes_per_s));
     }
 
-    /// Call each second, also when idle.
+    /// Lowers the cache limit, releases due memory, and collapses. Call each second, also when
+    /// idle.
     fn tick(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::Tick) { tick } else { Tick::default() }
     }
@@ -215,7 +226,7 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::ReleaseAll(breaking)).pages()
     }
 
-    /// Ask once a round.
+    /// Ask once a round: failures make it skip rounds.
     fn collapse_is_due(&mut self) -> bool {
         self.act(Act::CollapseIsDue) == Answer::Yes
     }
@@ -246,7 +257,7 @@ pub trait PageHeapExt: PageHeap {
         self.figures().refill_due
     }
 
-    /// To collapse, as of [`Self::begin_collapse`].
+    /// A mostly unbacked hugepage; collapse it, as of [`Self::begin_collapse`].
     fn begin_refill(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
     }
@@ -261,10 +272,12 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::EndClear(id, result, took));
     }
 
+    /// Whether a thread collapses hugepages.
     fn set_helped(&mut self, helped: bool) {
         self.act(Act::SetHelped(helped));
     }
 
+    /// The first touch of a hugepage took long.
     fn record_slow(&mut self) {
         self.act(Act::RecordSlow);
     }

@@ -22,6 +22,7 @@ pub(crate) mod sealed {
     pub trait Placement {
         const BY_LISTS: Self;
 
+        /// The calls below do nothing then.
         fn is_by_lists(&self) -> bool;
 
         fn choose<P: Fit, G: Geometry>(&mut self, filler: &Filler<P, G>, trackers: &Trackers<G>, span: Wanted)

@@ -105,13 +105,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(start + trackers[start as usize].run - at.0)
     }
 
-    /// Constant time.
+    /// At the start of a range; constant time.
     pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
     }
 
-    /// Constant time.
+    /// No free hugepage follows; constant time.
     pub(crate) fn run_before<G: Geometry>(&self, trackers: &Trackers<G>, end: HugePageId) -> HugePages {
         let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })

@@ -24,6 +24,7 @@ pub(crate) struct Regions<G> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Occupied {
     pub(crate) zeroed: bool,
+    /// Hugepages without memory.
     pub(crate) missing: HugePages,
 }
 
@@ -32,6 +33,7 @@ pub(crate) struct Held {
     pub(crate) idle: u32,
     pub(crate) idle_backed: u32,
     pub(crate) idle_pages: u32,
+    /// Free and backed pages.
     pub(crate) between: u32,
 }
 
@@ -223,6 +225,7 @@ impl<G: Geometry> Regions<G> {
         best.map(|(at, _)| PageId(at))
     }
 
+    /// `in_need`: tries all regions.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, in_need: bool) -> Option<PageRange> {
         if pages > Self::PAGES {
             return None;
@@ -289,6 +292,7 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
+    /// Of spans that may stay untouched.
     pub(crate) fn unback_unsure(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -344,7 +348,7 @@ impl<G: Geometry> Regions<G> {
         (done, pages)
     }
 
-    /// Returns how many.
+    /// About `most`, below `granted`; returns how many.
     pub(crate) fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,

@@ -8,8 +8,9 @@ use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breaking {
+    /// Only whole free hugepages.
     Never,
-    /// Less 1/32.
+    /// What recent demand does not want back, less 1/32.
     Surplus,
     Always,
 }
@@ -30,8 +31,11 @@ impl core::fmt::Display for TooMuch {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
+    /// Pages.
     pub released: u64,
+    /// Hugepages.
     pub collapsed: u32,
+    /// Only the step's bound stopped it.
     pub more: bool,
 }
 
@@ -49,6 +53,7 @@ const AUTO_LEAST: u64 = 64 << 20;
 const AUTO_PART: u64 = 4;
 
 pub(crate) struct Release {
+    /// As set, and in effect.
     set: u64,
     bytes_per_s: u64,
     last_ns: u64,
@@ -79,6 +84,7 @@ impl Release {
         Pages(u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX))
     }
 
+    /// [`Self::count`] counts them too.
     pub(crate) fn paced(&mut self, pages: u64) {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }

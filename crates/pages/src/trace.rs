@@ -17,6 +17,7 @@ pub const MAGIC: [u8; 8] = *b"craton\x1aT";
 pub const VERSION: u32 = 1;
 pub const BLOCK_BYTES: usize = 4096;
 pub const SLOT_BYTES: usize = 16;
+/// The seal's slot follows.
 pub const BLOCK_EVENTS: usize = BLOCK_BYTES / SLOT_BYTES - 1;
 
 const TIME_BITS: u32 = 48;
@@ -87,8 +88,9 @@ impl Event {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     pub events: u8,
+    /// The file ends here.
     pub last: bool,
-    /// In the last block.
+    /// At the bound, or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -98,6 +100,7 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
+    /// `sum` has seen the events.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
@@ -139,7 +142,9 @@ impl Sum {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
+    /// Events.
     pub bound: u64,
+    /// Most pages of the recorded heap.
     pub region: Pages,
 }
 

@@ -15,9 +15,13 @@ pub(crate) enum Place {
     /// Not granted.
     #[default]
     Beyond = 0,
+    /// Free, without memory.
     Unbacked,
+    /// Free, with memory.
     Cached,
+    /// With short spans.
     Filler,
+    /// Part of a span of several hugepages.
     Large,
     Region,
 }
@@ -39,9 +43,9 @@ pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
     /// Of spans.
     starts: PageBits<G>,
-    /// May be non-zero (P5).
+    /// Handed out since last unbacked: may be non-zero (P5).
     touched: PageBits<G>,
-    /// Plus 1; 0: none.
+    /// In list or bin, plus 1; 0: none.
     pub(crate) next: u32,
     pub(crate) prev: u32,
     /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
@@ -56,15 +60,18 @@ pub struct Tracker<G = Huge2M> {
     pub(crate) family: Family,
     pub(crate) place: Place,
     pub(crate) dense: bool,
-    /// Used last (§4.1).
+    /// By a large span's tail; used last (§4.1).
     pub(crate) donated: bool,
+    /// Free pages were released singly.
     pub(crate) broken: bool,
     /// As far as known: untouched pages have memory too.
     pub(crate) intact: bool,
     /// Released pages are not refilled.
     pub(crate) guarded: bool,
+    /// Requested although before the threshold.
     pub(crate) asked: bool,
     pub(crate) left: Left,
+    /// It must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,
 }
@@ -77,6 +84,7 @@ unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 const _: () = assert!(size_of::<Tracker>() == 128);
 
 impl<G: Geometry> Tracker<G> {
+    /// Keeps what is known of its memory.
     pub(crate) fn reset(&mut self) {
         self.used = PageBits::EMPTY;
         self.starts = PageBits::EMPTY;
@@ -88,6 +96,7 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
+    /// Returns the pages that had memory.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -155,6 +164,7 @@ impl<G: Geometry> Tracker<G> {
         self.carry(first, pages)
     }
 
+    /// Of a span that began in an earlier hugepage.
     pub(crate) fn carry(&mut self, first: u32, pages: u32) -> bool {
         self.allocs += 1;
         self.extend(first, pages)
@@ -178,6 +188,7 @@ impl<G: Geometry> Tracker<G> {
         }
     }
 
+    /// Whether they read as zeros.
     fn touch(&mut self, first: u32, pages: u32) -> bool {
         if self.touched.all(first, pages) {
             return false;
@@ -188,6 +199,7 @@ impl<G: Geometry> Tracker<G> {
         before == 0
     }
 
+    /// Returns how many had memory.
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);

@@ -14,38 +14,46 @@ const PENDING: usize = 4;
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
+/// Sparse hugepages that make a length sparse.
 const SPARSE: u8 = 3;
+/// At a hugepage not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// After one without dense hugepages.
+/// Reviews skipped after one without dense hugepages, or with many sparse ones.
 const MOST_RESTS: u8 = 15;
 const MOST_RESTS_SPARSE: u8 = 63;
 /// 1/16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
+/// Between checked places.
 const STRIDE: u32 = 7;
+/// Hugepages given since a probe was dense.
 const MOST_UNPROVEN: u32 = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
+    /// Hardly touched, or too early.
     Nothing,
-    /// At most an eighth.
+    /// At most an eighth was touched.
     Sparse,
-    /// At most half.
+    /// At most half was touched: its first part, or few of several spans.
     Part,
     /// Nearly everywhere.
     Dense,
+    /// It has another use by now.
     Gone,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     Small,
+    /// To be checked: one hugepage, or all of a span on one.
     Probe,
     Huge,
 }
 
 #[derive(Clone, Copy)]
 struct Pending {
+    /// Plus 1; 0: none.
     id: u32,
     looks: u8,
     was_sparse: bool,
@@ -67,6 +75,7 @@ struct Length {
     unproven: u8,
     is_long: bool,
     turn: u8,
+    /// To skip, and after the next review that finds nothing dense.
     rest: u8,
     rests: u8,
 }
@@ -82,9 +91,11 @@ impl Trust {
         &mut self.lengths[place(pages)]
     }
 
+    /// Returns the number of dense ones.
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) -> u32 {
         let mut found = 0;
         let length = self.of(pages);
+        // Where hugepages are given, each probe is checked.
         if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
             return found;
@@ -133,6 +144,7 @@ impl Trust {
         self.lengths[place(pages)].is_trusted()
     }
 
+    /// And none dense since.
     pub fn is_sparse(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].sparse >= SPARSE
     }
@@ -156,7 +168,7 @@ impl Trust {
         Choice::Huge
     }
 
-    /// Half the length apart, others each time.
+    /// Two hugepages to check, half the length apart, others each time.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
         length.turn = length.turn.wrapping_add(1);

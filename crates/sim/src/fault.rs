@@ -19,6 +19,7 @@ pub enum Call {
     Move,
 }
 
+/// Counted since the rule was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultRule {
     #[default]
@@ -46,6 +47,7 @@ pub struct Refusal {
     pub call: Call,
 }
 
+/// Later refusals are only counted.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -111,6 +113,7 @@ impl FaultPlan {
         self.lock().refused
     }
 
+    /// The first 1024.
     pub fn record(&self) -> Vec<Refusal> {
         self.lock().record.clone()
     }

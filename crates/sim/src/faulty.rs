@@ -6,6 +6,7 @@ use craton_base::{
     SpanSource,
 };
 
+/// The layer below is not called.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,

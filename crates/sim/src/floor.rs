@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpMode {
+    /// But where small pages are advised.
     Always,
     Madvise,
     Never,
@@ -31,8 +32,11 @@ pub struct FloorCalls {
     pub pages_unbacked: u64,
     /// Pages.
     pub pages_collapsed: u64,
+    /// By a partial `unback`, or a write after a fork.
     pub splits: u64,
+    /// First touches that found no frame.
     pub fallbacks: u64,
+    /// By a write after a fork.
     pub copies: u64,
 }
 
@@ -110,6 +114,7 @@ impl<G: Geometry> State<G> {
         }
     }
 
+    /// As Linux: the mode does not matter.
     fn may_collapse(&self, range: PageRange) -> Result<(), CollapseError> {
         if self.faults.refuses(Call::Collapse) {
             return Err(self.collapse_error);
@@ -183,6 +188,7 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
+    /// None is granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
@@ -230,6 +236,7 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
+    /// `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -274,6 +281,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().frames.free()
     }
 
+    /// Of requests for frames, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }
@@ -306,6 +314,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().forked
     }
 
+    /// `used` has a set for each hugepage.
     pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
         let s = self.lock();
         let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {

@@ -33,6 +33,7 @@ impl HugeFrames {
         (self.failing_percent, self.rng) = (percent, Rng::new(seed));
     }
 
+    /// `false`: fewer are free, or the request fails.
     pub(crate) fn take(&mut self, frames: u32) -> bool {
         let fails = self.failing_percent > 0 && self.rng.below(100) < u64::from(self.failing_percent);
         if fails || self.free < frames {

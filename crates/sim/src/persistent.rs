@@ -105,6 +105,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         state.moments = Some(vec![now]);
     }
 
+    /// Since [`record`](Self::record), which ends.
     pub fn take_moments(&self) -> Vec<Moment> {
         self.state().moments.take().unwrap_or_default()
     }
@@ -137,6 +138,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().rules[event as usize] = (rule, 0);
     }
 
+    /// Since the kind's rule was set.
     pub fn fallible_events(&self, event: Fallible) -> u64 {
         self.state().rules[event as usize].1
     }
@@ -172,6 +174,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let (group, at) = (page as usize / GROUP_PAGES, page as usize % GROUP_PAGES);
         let make_group = || (0..GROUP_PAGES).map(|_| OnceLock::new()).collect();
         self.inner.groups[group].get_or_init(make_group)[at].get_or_init(|| {
+            // A resize can change them.
             let state = self.state();
             let is_discarded = state.now.discarded.iter().any(|pages| pages.contains(&page));
             let durable = state.now.durable.page(page).filter(|_| !is_discarded).cloned();
@@ -187,6 +190,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
 
     fn event<T>(&self, event: Event, at: u64, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let line = at / LINE_BYTES;
+        // Makes the page, which takes the lock.
         let _ = self.load(at / 8 * 8);
         let mut state = self.state();
         let page = at / PAGE_BYTES;

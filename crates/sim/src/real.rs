@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub struct RealMemory {
+    /// A hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
     layout: Layout,
     base: NonNull<u8>,

@@ -26,6 +26,7 @@ impl Rng {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
+    /// Panics when empty.
     pub fn in_range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "Rng::in_range({range:?}): the range is empty");
         range.start + self.below(range.end - range.start)
@@ -43,6 +44,7 @@ impl Rng {
         self.below(n) == 0
     }
 
+    /// Panics when empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

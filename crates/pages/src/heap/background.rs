@@ -41,6 +41,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.release.paced(paced);
             released += paced;
+            // Where the system refuses, the next tick retries.
             more |= pages > STEP && paced >= u64::from(STEP.0);
         }
         Tick { released, collapsed: 0, more }
@@ -72,8 +73,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.release_some(there, breaking)
     }
 
+    /// Whole hugepages, then the filler's, then regions.
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
         let (want, mut done) = (u64::from(pages.0), 0);
+        // A free hugepage may be partly backed.
         while done < want {
             let more = G::hugepages_up(Pages(pages.0 - done as u32));
             match self.shrink(more.min(self.free_backed_hugepages())) {
@@ -102,6 +105,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.shrink(HugePages(excess))
     }
 
+    /// Regions' first; returns pages.
     pub(super) fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -117,6 +121,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
+    /// Past the threshold, or for growth or a collapse; not where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
@@ -141,6 +146,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// `true`: the tick has more to check.
     fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -222,6 +228,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Some(id)
     }
 
+    /// Unless one waits in the cache.
     pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
         let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
         self.growth.end_clears();

@@ -12,9 +12,11 @@ use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 pub struct PageHeapStats {
     pub granted: HugePages,
     pub in_use: Pages,
+    /// In spans on dense hugepages.
     pub dense: Pages,
     /// In spans or free.
     pub backed: Pages,
+    /// On hugepages that the system backs whole.
     pub intact: Pages,
     /// On whole free hugepages.
     pub cached: Pages,
@@ -35,12 +37,14 @@ pub struct PageHeapStats {
 pub struct Component {
     /// In spans.
     pub used: Pages,
+    /// Free and backed.
     pub free: Pages,
 }
 
 /// TEMERAIRE §4, Figure 7, from maintained sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Components {
+    /// For spans of many small objects.
     pub dense: Component,
     pub sparse: Component,
     /// Backed ones are among the sparse free ones.
@@ -129,6 +133,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
+    /// By a walk.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

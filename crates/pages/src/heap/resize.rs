@@ -47,6 +47,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let (end, granted) = (old.end(), self.granted());
         let more = HugePages(new.end().0 - end.0);
         if old.tail > 0 {
+            // The rest of the tail's hugepage must be free.
             let t = &self.trackers[old.last().0 as usize];
             if t.place != Place::Filler || t.used_pages() != old.tail || t.collapsing {
                 return Err(NoMemory);
@@ -94,6 +95,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// Donates the new last hugepage's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -134,6 +136,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(())
     }
 
+    /// Whether it was free.
     pub(super) fn alloc_at(&mut self, range: PageRange) -> bool {
         let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
         if range.end().0 > G::pages(self.granted()).0 || at + len > G::PAGES {

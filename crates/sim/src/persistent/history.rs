@@ -66,6 +66,7 @@ impl History {
         self.flush(thread);
     }
 
+    /// Whether there is anything to write back.
     pub(super) fn flush(&mut self, thread: ThreadId) -> bool {
         let all = self.stores.len();
         let is_new = self.covered.iter().all(|(_, covered)| *covered < all);
@@ -76,6 +77,7 @@ impl History {
         is_new
     }
 
+    /// Returns the durable content.
     pub(super) fn fence(&mut self, thread: ThreadId) -> Line {
         if let Some(at) = self.covered.iter().position(|(t, _)| *t == thread) {
             let (_, count) = self.covered.swap_remove(at);

@@ -53,6 +53,7 @@ impl Contents {
     }
 }
 
+/// A line of zeros adds nothing.
 fn digest(line: u64, content: &Line) -> u128 {
     if *content == ZEROS {
         return 0;
@@ -65,6 +66,7 @@ fn digest(line: u64, content: &Line) -> u128 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     Store(u64),
+    /// Past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -78,6 +80,7 @@ pub struct Moment {
     pub(super) limit: u64,
     pub(super) durable: Contents,
     pub(super) unfenced: Arc<BTreeMap<u64, Arc<History>>>,
+    /// Their old contents may come back.
     pub(super) discarded: Vec<Range<u64>>,
     pub(super) event: Option<Event>,
     pub(super) step: u64,
@@ -235,7 +238,7 @@ impl Moment {
                 Choice::Discard(pages) => discards.extend((*way == 1).then(|| pages.clone())),
             }
         }
-        // These lines are older.
+        // Stores to a discarded page end its choice: these lines are older.
         discards.into_iter().for_each(|pages| contents.clear(pages));
         Image { len: self.len, limit: self.limit, contents }
     }

@@ -26,6 +26,7 @@ pub enum Fallible {
     /// Counted, without effect, as if the heap forgot it.
     Flush,
     Fence,
+    /// Refused, without change.
     Resize,
     Discard,
     Allocate,
@@ -87,6 +88,7 @@ impl State {
         }
     }
 
+    /// As a change of the file's size or blocks does.
     pub(super) fn settle_discards(&mut self, is_meant: impl Fn(&Range<u64>) -> bool) {
         let meant: Vec<_> = self.now.discarded.extract_if(.., |pages| is_meant(pages)).collect();
         for pages in meant {

@@ -40,13 +40,16 @@ pub struct Counters {
     pub clean_flushes: u64,
     /// With line stores.
     pub reflushes: [u64; REFLUSH_DISTANCES],
+    /// To the last XPLine or the next.
     pub sequential: u64,
     pub random: u64,
+    /// Summed over threads.
     pub modelled_ns: u64,
 }
 
 #[derive(Debug, Default)]
 struct OfThread {
+    /// The last flushed first.
     recent: Vec<u64>,
     xpline: Option<u64>,
 }

@@ -23,7 +23,7 @@ pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, false, model);
 }
 
-/// With every ordering Relaxed.
+/// A model that needs an ordering panics.
 pub fn check_weakened(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, true, model);
 }
@@ -149,6 +149,7 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
+/// loom's threads share the thread pointer, so this counts them.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
