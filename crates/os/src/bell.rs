@@ -19,7 +19,7 @@ impl Bell {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Until silenced.
+    /// Ends each sleep at once until silenced.
     pub fn ring(&self) {
         // ORDERING: pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);
@@ -57,7 +57,7 @@ impl Bell {
         self.sleep(&time)
     }
 
-    /// As [`Bell::wait_ns`].
+    /// Until rung or nudged; as [`Bell::wait_ns`].
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

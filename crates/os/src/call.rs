@@ -52,6 +52,7 @@ pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
     unsafe { syscall(libc::SYS_fallocate, fd, 0, at, bytes) as c_int }
 }
 
+/// The part then reads as zeros.
 pub(crate) fn punch(fd: c_int, at: i64, bytes: i64) -> c_int {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: touches no memory.
@@ -69,6 +70,7 @@ pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
     unsafe { syscall(libc::SYS_wait4, child, &raw mut *status, libc::__WALL, 0) as c_int }
 }
 
+/// Takes a pending signal of the set.
 pub(crate) fn consume_signal(of: &sigset_t) {
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: valid set and time; the kernel's sets are the first 8 bytes of the C library's.
@@ -80,6 +82,7 @@ pub(crate) fn sleep(time: timespec) {
     unsafe { syscall(libc::SYS_nanosleep, &raw const time, 0) };
 }
 
+/// Until a signal.
 pub(crate) fn pause() {
     // SAFETY: no descriptors, no time, no memory.
     unsafe { syscall(libc::SYS_ppoll, 0, 0, 0, 0, 8) };

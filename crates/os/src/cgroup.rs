@@ -14,9 +14,11 @@ use place::{Kind, Place};
 
 #[derive(Default)]
 pub struct Limits {
+    /// The tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
     pub memory_bytes: Option<u64>,
     /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
+    /// Of the memory limit, real or possible.
     pub memory_source: Source,
     /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
@@ -25,6 +27,7 @@ pub struct Limits {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
+    /// No group could limit memory.
     #[default]
     Nowhere,
     V1,

@@ -69,6 +69,7 @@ pub struct DiskFile {
 struct State {
     journal: Journal,
     done: u64,
+    /// To be copied, or of failed syncs.
     pages: Buffer<u64>,
     /// The list may be incomplete: compare all private pages.
     is_in_doubt: bool,
@@ -230,6 +231,7 @@ impl DiskFile {
         };
         let is_recorded = self.tracker.tracking() == Tracking::Recorded;
         if is_recorded && self.tracker.drain_written(range.clone(), &mut list).is_none() {
+            // The kernel does not report them again.
             *is_in_doubt = true;
         }
         if *is_in_doubt || !is_recorded {
@@ -264,6 +266,7 @@ impl DiskFile {
         self.state.lock().journal.bytes()
     }
 
+    /// Checkpoints and releases memory if the journal is long.
     pub fn checkpoint_if_due<P>(&self, pause: impl FnOnce() -> P) -> Result<(), FileError> {
         if self.journal_bytes() > self.journal_bytes {
             self.checkpoint()?;
@@ -272,7 +275,8 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Stores and syncs pause only for the last part.
+    /// Writes synced pages home and empties the journal. Stores and syncs pause only for the last
+    /// part.
     pub fn checkpoint(&self) -> Result<(), FileError> {
         let mut home = self.checkpoint.lock();
         let file = &self.memory.file;
@@ -298,6 +302,7 @@ impl DiskFile {
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
+    /// Only this shortens the file: to the last sync's length, if stores need no more.
     fn fit(&self, state: &State) -> Result<(), FileError> {
         let _length = self.memory.resizing.lock();
         let needed = state.journal.len().max(self.memory.len());
@@ -336,6 +341,7 @@ impl DiskFile {
         Ok(released as u64)
     }
 
+    /// Removes the journal. Later stores are lost.
     pub fn close(self) -> Result<(), FileError> {
         self.checkpoint()?;
         // SAFETY: a terminated path.
@@ -376,6 +382,7 @@ impl DiskFile {
         Ok(())
     }
 
+    /// Zeroed pages stay in memory until home and released.
     fn zero(&self, at: u64, len: u64) {
         for page in (at..at + len).step_by(PAGE_BYTES as usize) {
             let to = self.memory.at(page, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();

@@ -26,7 +26,7 @@ impl Event {
         futex::wake(&self.times, i32::MAX as u32);
     }
 
-    /// Perhaps less than `ns`.
+    /// Until the count exceeds `times`; perhaps less than `ns`.
     pub fn wait(&self, times: u32, ns: u64) {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         futex::wait(&self.times, times, &time);

@@ -19,7 +19,7 @@ pub struct Fault {
     pub at: usize,
     pub stack: usize,
     pub frame: usize,
-    /// RBX on x86-64.
+    /// RBX on x86-64, which some functions use as the frame pointer.
     pub base: usize,
     pub registers: [usize; REGISTERS],
     /// Of a call or jump to a non-canonical address.
@@ -106,6 +106,7 @@ mod arch {
 
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
+    /// General protection, as for non-canonical addresses.
     const PROTECTION: i64 = 13;
     const NUMBERED: [i32; REGISTERS] = [
         libc::REG_RAX,

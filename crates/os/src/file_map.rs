@@ -21,6 +21,7 @@ pub struct FileMap {
 // SAFETY: owns the mapping.
 unsafe impl Send for FileMap {}
 
+/// Of another recorder.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 

@@ -54,6 +54,7 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
+    /// Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -96,11 +97,13 @@ pub fn renew_shut(at: usize, bytes: usize) -> bool {
     shut(at, bytes)
 }
 
+/// Undoes [`shut`]: reads as zeros.
 pub fn unshut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller's range; open pages stay.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_REMOVE) == 0 }
 }
 
+/// Reads as zeros when opened next.
 pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };

@@ -85,6 +85,7 @@ impl Object {
         unsafe { CStr::from_ptr(self.strings.add(at)) }
     }
 
+    /// Whether other objects need this one by that name.
     pub fn has_name(&self, name: &CStr) -> bool {
         self.name.is_some_and(|at| self.text(at) == name)
     }
@@ -162,7 +163,7 @@ pub fn function(name: &CStr, ours: usize) -> usize {
     if next != 0 { next } else { first }
 }
 
-/// For later links; whether that worked.
+/// Leads later links to these functions elsewhere; returns whether that worked.
 pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
     let mut done = false;
     each(|found, base, headers| {
@@ -215,6 +216,7 @@ struct Namespace {
     version: c_int,
     first: *const Link,
     _others: [usize; 3],
+    /// From version 2 on.
     next: *const Namespace,
 }
 
@@ -227,7 +229,8 @@ struct Link {
     next: *const Link,
 }
 
-/// Until `true`. Call nothing that takes the dynamic linker's locks.
+/// Visits every namespace's objects until `true`. Call nothing that takes the dynamic linker's
+/// locks.
 pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
     // It takes a lock that comes before `each`'s.
     let first = symbol::find(c"_r_debug");

@@ -47,6 +47,7 @@ pub fn unmap(at: usize, bytes: usize) {
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
+/// Reads as zeros then.
 pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller's; its contents may go.
     if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } == 0 {
@@ -69,18 +70,21 @@ pub(crate) fn drop_private(at: usize, bytes: usize) -> usize {
     if refused { 0 } else { bytes }
 }
 
+/// A whole mapping; contents survive.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller's whole mapping; it uses the new address.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, libc::MREMAP_MAYMOVE) };
     (to != libc::MAP_FAILED).then_some(to as usize)
 }
 
+/// A whole mapping in place; `false`: no room behind it.
 pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
     // SAFETY: the caller's whole mapping, which keeps its place.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, 0) };
     to != libc::MAP_FAILED
 }
 
+/// Moves a mapping; contents survive, hugepages if both are aligned.
 pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: both are the caller's; `to`'s contents may go.

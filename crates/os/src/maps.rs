@@ -30,6 +30,7 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
+/// `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {

@@ -24,6 +24,7 @@ const AGAIN: u64 = 2;
 /// 28 ns each. Two threads that replace objects of 32 to 512 KiB take 0.37 s with 100, 0.27 with
 /// 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
+/// Waits for itself before a thread aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -51,6 +52,7 @@ impl<T> Mutex<T> {
     /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
+    /// No other lock is taken under it.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
@@ -82,6 +84,7 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
+    /// For callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.

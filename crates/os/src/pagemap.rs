@@ -88,7 +88,7 @@ impl Pagemap {
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |found, _| f(found))
     }
 
-    /// Of a file: no debugger wrote there.
+    /// Whether a part of a file is as in the file: no debugger wrote there.
     pub(crate) fn is_unchanged(&self, range: Range<usize>) -> Option<bool> {
         let mut is_unchanged = true;
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |_, categories| {

@@ -34,6 +34,7 @@ impl WriteBack {
         }
     }
 
+    /// Begins the write-back of an aligned word's line.
     #[inline(always)]
     pub fn flush<W>(self, word: &W) {
         const { assert!(size_of::<W>() <= LINE && align_of::<W>() == size_of::<W>(), "more than a line") };
@@ -55,6 +56,7 @@ impl WriteBack {
         unsafe { store_line(to, line) };
     }
 
+    /// Waits until this thread's write-backs are durable.
     #[inline(always)]
     pub fn fence(self) {
         fence();

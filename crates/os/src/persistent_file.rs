@@ -36,8 +36,9 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
+    /// Pages get their place at the first store, or by [`allocate`](craton_base::Space::allocate).
     Sparse,
-    /// Released pages lose their place.
+    /// As the file grows: a full disk refuses growth. Released pages lose their place.
     Reserved,
 }
 
@@ -75,6 +76,7 @@ pub struct PersistentFile {
     len: AtomicU64,
     room: Room,
     access: Access,
+    /// Stores need no sync of the file system.
     is_synchronous: bool,
     pub(crate) resizing: Mutex<()>,
 }
@@ -150,7 +152,7 @@ impl PersistentFile {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
-    /// Not on a file system in memory.
+    /// Whether syncs survive a power failure: not on a file system in memory.
     pub fn is_on_disk(&self) -> bool {
         !self.file.is_in_memory()
     }
@@ -175,6 +177,7 @@ impl PersistentFile {
         self.base as usize..self.base as usize + len as usize
     }
 
+    /// Under the length's lock; the file is as long.
     pub(crate) fn set_len(&self, len: u64) {
         // ORDERING: pairs with `len`.
         self.len.store(len, Ordering::Release);
@@ -273,6 +276,7 @@ impl PersistentFile {
         }
     }
 
+    /// Makes room, and the length durable where stores are.
     fn keep_size(&self, old: u64, len: u64) -> Result<(), FileError> {
         if len > old && self.room == Room::Reserved {
             self.file.allocate(old, len - old)?;
@@ -284,6 +288,7 @@ impl PersistentFile {
         Self::is_whole_pages(at, len)?;
         match self.can_change() {
             Ok(()) => self.file.allocate(at, len),
+            // A device has its place; a reader's stores go to memory.
             Err(_) => Ok(()),
         }
     }

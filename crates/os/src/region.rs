@@ -18,6 +18,7 @@ const PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PartSpec {
+    /// At least 1.
     pub bytes_per_hugepage: usize,
 }
 
@@ -139,7 +140,7 @@ impl Region {
         self.parts[i].at
     }
 
-    /// Usable address space.
+    /// Usable address space; memory follows on first touch.
     pub fn metadata_bytes(&self) -> usize {
         self.metadata_bytes
     }
@@ -159,6 +160,7 @@ impl Region {
     }
 }
 
+/// Where nothing is mapped.
 pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: replaces no mapping.

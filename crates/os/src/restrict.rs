@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_ulong};
 
-/// Of `setns`, with several threads.
+/// Of `setns` on a time namespace, with several threads.
 pub const EUSERS: c_int = libc::EUSERS;
 pub const SET_SECCOMP: c_int = libc::PR_SET_SECCOMP;
 pub const SET_NO_NEW_PRIVS: c_int = libc::PR_SET_NO_NEW_PRIVS;

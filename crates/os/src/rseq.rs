@@ -49,7 +49,9 @@ pub const COUNTING: usize = 253;
 pub struct Counting {
     /// Lowest byte: length; others: pointers ever taken.
     pub word: AtomicU64,
+    /// Only its requests may take pointers.
     pub owner: AtomicUsize,
+    /// At most [`COUNTING`].
     pub capacity: AtomicU32,
     pub note: AtomicU32,
     pub slots: [AtomicPtr<u8>; COUNTING],
@@ -59,6 +61,7 @@ pub struct Counting {
 pub struct Rseq {
     /// From the thread pointer.
     offset: isize,
+    /// The CPU number, from the thread pointer.
     number: isize,
 }
 
@@ -95,18 +98,20 @@ impl Rseq {
         }
     }
 
+    /// By `mm_cid`.
     pub fn is_compact(&self) -> bool {
         self.number == self.offset + MM_CID
     }
 
-    /// Possibly stale.
+    /// Possibly stale; `None` without registration.
     pub fn processor(&self) -> Option<usize> {
         // SAFETY: `find` saw the area; every thread of this C library has it there.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
     }
 
-    /// False in a thread cloned without the C library: nothing would restart its sequences.
+    /// False in a thread cloned without the C library: nothing would restart its sequences. Trusts
+    /// the area if system calls are restricted.
     pub fn is_registered(&self) -> bool {
         // SAFETY: as in `processor`.
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {

@@ -19,6 +19,7 @@ impl PathText {
         path.push(start).then_some(path)
     }
 
+    /// `false`, unchanged, when it does not fit.
     pub(crate) fn push(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
         if end >= Self::CAPACITY || part.contains(&0) {
@@ -122,6 +123,7 @@ impl Lines {
         Ok(Self { file, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false, error: None })
     }
 
+    /// `Ok`: the lines ended at the file's end.
     pub(crate) fn outcome(&self) -> Result<(), Unread> {
         self.error.map_or(Ok(()), Err)
     }

@@ -30,7 +30,7 @@ impl Stamps {
         self.is_clock
     }
 
-    /// At least 1.
+    /// Above all earlier ones, at least 1.
     #[inline]
     pub fn next(&self) -> u64 {
         if self.is_clock {

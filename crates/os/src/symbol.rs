@@ -41,6 +41,7 @@ pub fn dlsym_address() -> usize {
     libc::dlsym as *const () as usize
 }
 
+/// By the program's search; 0: none.
 pub fn find(name: &CStr) -> usize {
     let dlsym = weak!("dlsym");
     if dlsym == 0 {

@@ -30,11 +30,12 @@ pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
 
+/// Whether system calls about memory are allowed.
 pub fn may_query() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Up to a second old.
+/// Neither `never` nor disabled by `prctl`. Up to a second old.
 pub fn is_on() -> bool {
     let now = CoarseClock.now_ns();
     let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
@@ -45,7 +46,7 @@ pub fn is_on() -> bool {
     LAST.load(Relaxed) != NEVER
 }
 
-/// By the last answer.
+/// Memory without advice gets hugepages, by the last answer.
 pub fn is_always() -> bool {
     if LAST.load(Relaxed) == UNKNOWN {
         is_on();
@@ -97,7 +98,7 @@ pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// 0: unknown.
+/// Of whole mapped pages; 0: unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
     if !may_query() {
         return 0;
@@ -116,12 +117,12 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
     resident
 }
 
-/// `None`: unknown, as before Linux 6.7.
+/// Of whole pages; `None`: unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// On memory, and on hugepages.
+/// Of whole pages: in memory, and on hugepages; `None` as [`huge_bytes`].
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
     Pagemap::open()?.mapped_bytes(at..at + len)
 }

@@ -48,6 +48,7 @@ pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), 
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
+/// A thread that the program need not know of.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden(libc::pthread_t);
 
@@ -157,6 +158,7 @@ pub fn find_flag() {
     }
 }
 
+/// Whether this process and its ancestors surely started no thread.
 pub fn never_started() -> bool {
     single_threaded() == Some(true)
 }
@@ -171,6 +173,7 @@ fn single_threaded() -> Option<bool> {
     (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
+/// No signal handler of the program runs in this thread meanwhile.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: zeros are valid signal sets, which the calls fill.
     unsafe {
@@ -194,6 +197,7 @@ pub fn record_main() {
     }
 }
 
+/// A system call if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => is_main_by_kernel(),
@@ -205,7 +209,7 @@ pub fn is_main() -> bool {
 /// Every usual limit exceeds it.
 const SURELY_STACK: usize = 4 << 20;
 
-/// Other threads may have 16 KiB, coroutines less.
+/// With room for some pages: other threads' stacks may have 16 KiB, coroutines' less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
     // SAFETY: no preconditions. The kernel puts these bytes above the first stack.

@@ -37,6 +37,7 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
+/// Else all stacks are empty.
 pub const SUPPORTED: bool = arch::SUPPORTED;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,20 +60,20 @@ pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// The first address is one past `pc`.
+/// From a frame, or from code that a signal interrupted. The first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
     1 + arch::walk(registers, false, rest)
 }
 
-/// Of `main`'s caller. `None`: `main` runs, or unknown (linked statically).
+/// The stack pointer of `main`'s caller. `None`: `main` runs, or unknown (linked statically).
 #[inline(always)]
 pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())
 }
 
-/// For an unload.
+/// Forgets all rules: after an unload, other modules may lie there.
 pub fn forget() {
     arch::forget();
 }

@@ -40,6 +40,7 @@ const BOTH: u32 = 3;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// Threads only; closed by `exec`; a signal in the thread itself.
 const INHERIT_THREAD: u64 = 1 << 35;
 const REMOVE_ON_EXEC: u64 = 1 << 36;
 const SIGTRAP: u64 = 1 << 37;
@@ -47,6 +48,7 @@ const CLOSE_ON_EXEC: c_int = 8;
 const MODIFY: c_int = 0x4008_240b;
 const DISABLE: c_int = 0x2401;
 const TRAP_PERF: c_int = 6;
+/// Programs count on low descriptors.
 const LEAST_DESCRIPTOR: c_int = 200;
 
 fn attributes(address: usize, len: usize) -> Attributes {
@@ -74,6 +76,7 @@ impl Watch {
         Self { fd: AtomicI32::new(0) }
     }
 
+    /// Watches 1, 2, 4 or 8 aligned bytes, instead of the previous.
     pub fn set(&self, address: usize, len: usize) -> bool {
         if !thp::may_query() {
             return false;
@@ -108,6 +111,7 @@ impl Watch {
         }
     }
 
+    /// In a forked child, the watch is the parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
@@ -130,7 +134,8 @@ unsafe fn close(fd: c_long) {
     unsafe { call::close(fd as c_int) };
 }
 
-/// `false`: the program handles `SIGTRAP`.
+/// The fault handler gets the watch's start and the next instruction. `false`: the program handles
+/// `SIGTRAP`.
 pub fn install() -> bool {
     // SAFETY: zeros are a valid action.
     unsafe {
@@ -181,6 +186,7 @@ pub unsafe fn follows_vectors(at: usize) -> bool {
     is_of_vectors(&code)
 }
 
+/// Behind the escape byte: moves, jumps and arithmetic on general registers.
 fn is_general(opcode: u8) -> bool {
     matches!(opcode, 0x05 | 0x0b | 0x18..=0x1f | 0x31 | 0x40..=0x4f | 0x80..=0x9f | 0xa0..=0xbf | 0xc0 | 0xc1 | 0xc3 | 0xc7..=0xcf)
 }

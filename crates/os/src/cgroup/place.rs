@@ -117,7 +117,9 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
+    /// `None`: the group is not in the mount.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
+        // Outside of the namespace.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {
             return None;
         }

@@ -145,7 +145,7 @@ impl Record {
         table_bytes(self.entries) + self.data_pages * BLOCK
     }
 
-    /// `table`: entries and zeros; returns the check.
+    /// Writes the words before `table` (entries and zeros), which lie at `at`; returns the check.
     pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
         let entries = self.entries | if self.is_last { LAST } else { 0 };
         let mut words =

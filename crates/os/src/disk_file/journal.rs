@@ -35,6 +35,7 @@ pub(super) struct Entry {
 pub(super) const IS_ZERO: u64 = 1;
 /// Bounds the buffer of a record.
 const PART_PAGES: usize = 4096;
+/// Of one write in a checkpoint.
 const RUN_PAGES: usize = 256;
 
 pub(super) fn page_check(page: &[u8]) -> u64 {
@@ -59,6 +60,7 @@ pub(super) struct Journal {
     len: u64,
     tail: Tail,
     slots: Buffer<Entry>,
+    /// Whose newest contents are in the journal, each once.
     pages: Buffer<u64>,
     staged: Buffer<Entry>,
     record: Buffer<u8>,
@@ -98,6 +100,7 @@ impl Journal {
         file.sync()
     }
 
+    /// `len`: the heap file's, for an empty journal.
     pub(super) fn open(file: &impl Store, len: u64) -> Result<Self, FileError> {
         let size = file.size()?;
         if size == 0 {
@@ -199,6 +202,7 @@ impl Journal {
         self.tail.end
     }
 
+    /// All zero: never in the journal.
     pub(super) fn slot(&self, page: u64) -> Entry {
         self.slots.get(page as usize).copied().unwrap_or_default()
     }
@@ -233,12 +237,14 @@ impl Journal {
             Ok(None) => Ok(Synced::default()),
             Err(error) => {
                 self.has_remains = true;
+                // If this fails too, the next sync does it.
                 let _ = self.mend(file);
                 Err(error)
             }
         }
     }
 
+    /// Removes a failed sync's remains, durably.
     fn mend(&mut self, file: &impl Store) -> Result<(), FileError> {
         if self.has_doubtful_head {
             self.write_head(file)?;

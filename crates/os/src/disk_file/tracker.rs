@@ -46,6 +46,7 @@ impl Tracker {
         if tracking == Tracking::Recorded && tracker.scan.is_some() {
             tracker.uffd = record_writes(&range).unwrap_or(-1);
         }
+        // The system may know only one of the calls.
         let first = range.start..range.start + crate::process::page_size();
         if tracker.uffd >= 0 && tracker.drain_written(first, |_| {}).is_none() {
             tracker.stop();
@@ -65,6 +66,7 @@ impl Tracker {
         self.uffd = -1;
     }
 
+    /// `false`: pages may be lost.
     pub(super) fn begin(&self, range: Range<usize>) -> bool {
         self.uffd < 0 || self.drain_written(range, |_| {}).is_some()
     }

@@ -3,6 +3,7 @@
 //! A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this order.
 //! Locks without a rank and non-blocking attempts are unchecked. A violation aborts.
 
+/// In locking order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
@@ -63,6 +64,7 @@ mod witness {
     const RANKS: usize = Rank::TracePath as usize + 1;
     const THREADS: usize = 64;
 
+    /// Only the holder changes it.
     pub(super) struct Held {
         thread: AtomicUsize,
         counts: [AtomicU16; RANKS],
@@ -88,6 +90,7 @@ mod witness {
         /// Whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
+            // Locks from before the thread had a place are unknown.
             let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
             self.highest().is_none()
         }
@@ -96,6 +99,7 @@ mod witness {
     static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
+    /// With `claim`, a free place if it has none.
     fn own(claim: bool) -> Option<&'static Held> {
         let thread = thread::pointer();
         let has = |held: &&Held| held.thread.load(Relaxed) == thread;

@@ -43,6 +43,7 @@ impl Image {
         };
         let mut header = [0; HEADER];
         source.read(0, &mut header)?;
+        // 64 bits, native byte order.
         let order = if cfg!(target_endian = "little") { 1 } else { 2 };
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }

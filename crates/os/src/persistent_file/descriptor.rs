@@ -129,6 +129,7 @@ impl Descriptor {
         retry("ftruncate", || i64::from(unsafe { libc::ftruncate(self.fd, bytes as i64) })).map(drop)
     }
 
+    /// File systems that cannot do so promise nothing.
     pub(crate) fn allocate(&self, at: u64, bytes: u64) -> Result<(), FileError> {
         if at.saturating_add(bytes) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));

@@ -10,9 +10,13 @@ pub enum FileError {
     /// Or no folder.
     Missing,
     Exists,
+    /// By this process or another.
     InUse,
+    /// A folder, a socket, or another kind without contents.
     NotAFile,
+    /// The file system, or this opening, allows no changes.
     ReadOnly,
+    /// With the ending of a file beside it.
     NameTooLong,
     Denied(i32),
     /// 0, or no multiple of 4,096.
@@ -26,6 +30,7 @@ pub enum FileError {
     Fixed,
     /// The CPU has no instruction.
     NoWriteBack,
+    /// The file beside is no journal, or of another version.
     Journal,
     /// At this offset, though later parts are whole.
     Damaged(u64),

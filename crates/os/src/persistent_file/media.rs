@@ -81,6 +81,7 @@ impl PersistentFile {
 }
 
 impl Flushed {
+    /// Fails if the CPU has no instruction; the file is closed.
     pub fn new(file: PersistentFile) -> Result<Self, FileError> {
         let durability = WriteBack::detect().ok_or(FileError::NoWriteBack)?;
         Ok(Self { file, durability })
@@ -117,6 +118,7 @@ pub(crate) fn store_words(to: *mut u8, line: &Line) {
 impl Durability for WriteBack {
     const FLUSHES: bool = true;
 
+    /// Words in any order; later stores come after.
     #[inline(always)]
     unsafe fn store_line(&self, to: *mut u8, line: &Line) {
         // SAFETY: by the contract.

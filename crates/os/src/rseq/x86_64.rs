@@ -35,6 +35,7 @@ macro_rules! descriptor {
             ".quad 63f, 64f - 63f, 66f\n",
             ".popsection\n",
             ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
+            // The operand of an instruction that never runs.
             ".byte 0x0f, 0xb9, 0x3d\n",
             ".long {signature}\n",
             "66: jmp 67f\n",
@@ -122,7 +123,7 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// Arithmetic saves the table load.
+/// The CPU's array in `{m}`; arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -267,6 +268,7 @@ pub(super) unsafe fn push_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usiz
             "movzx {c:e}, {n:l}",
             "mov {k:e}, dword ptr [{m} + {capacity}]",
             "sub {k}, {c}",
+            // A closed or shrunk array may exceed its capacity.
             "mov {t:e}, 0",
             "cmovb {k}, {t}",
             "cmp {k}, {len}",

@@ -5,10 +5,12 @@
 //! ABI), and holds the thread's number: cleared when the thread ends, -1 after `pthread_join`.
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.
 
+/// Searched for the number.
 const BLOCK: usize = 1024;
 const WORD: usize = size_of::<usize>();
 const ALIGN: usize = 64;
 
+/// Offset of the thread's number.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks {
     number: usize,

@@ -21,13 +21,14 @@ pub(super) enum Cfa {
     Sp(i64),
     Bp(i64),
     Bx(i64),
-    /// From the stack pointer.
+    /// `plus` above the word at `offset` from the stack pointer.
     AtSp { offset: i64, plus: i64 },
     AtBp { offset: i64, plus: i64 },
     /// 8 above the stack pointer, 16 from byte `from` of each 16 on.
     Plt { from: i64 },
 }
 
+/// Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
     /// In the register, or lost.

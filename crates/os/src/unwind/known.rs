@@ -31,6 +31,7 @@ impl Known {
         Self { places: [const { Place::EMPTY }; PLACES], next: AtomicUsize::new(0) }
     }
 
+    /// Returns whether another may have lain there.
     pub(super) fn record(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;

@@ -18,6 +18,7 @@ impl Reader {
         Self { at, end }
     }
 
+    /// With the same end; `None` outside of `start..end`.
     pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
         (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
     }
@@ -64,6 +65,7 @@ impl Reader {
         self.bytes().map(u64::from_le_bytes)
     }
 
+    /// LEB128; bits beyond the 64th are dropped.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
@@ -80,6 +82,7 @@ impl Reader {
         let from = self.at;
         let value = self.unsigned()? as i64;
         let bits = 7 * (self.at - from) as u32;
+        // The last byte's bit 6 is the sign.
         Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
     }
 
@@ -89,6 +92,7 @@ impl Reader {
         Some(Self { at: start.at, end: self.at - 1 })
     }
 
+    /// Relative to `data` where encoded so; `None`: unused encodings.
     pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
         let at = self.at;
         let value = self.value(encoding)?;

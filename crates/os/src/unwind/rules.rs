@@ -41,6 +41,7 @@ pub(super) enum Step {
     Unknown,
 }
 
+/// Of the instruction that holds this byte.
 #[inline]
 pub(super) fn of(address: usize) -> Rule {
     match RULES.get(address as u64) {
@@ -67,6 +68,7 @@ pub(super) fn forget() {
 }
 
 impl Rule {
+    /// `None`: an offset does not fit.
     pub(super) fn new(row: Row) -> Option<Self> {
         let (cfa, bp, bx) = match row {
             Row::Signal => return Some(SIGNAL),

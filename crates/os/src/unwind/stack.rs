@@ -10,6 +10,7 @@ use super::table::Table;
 use crate::{process, thp, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// Larger pages count as several.
 const PAGE_BITS: u32 = 12;
 const GRANULE_BITS: u32 = PAGE_BITS + 4;
 /// Keeps an entry from being 0.
@@ -54,6 +55,7 @@ impl Stack {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
+    /// `None`: cannot be read.
     #[cold]
     #[inline(never)]
     fn with_page_of(mut self, at: usize) -> Option<Self> {

@@ -11,6 +11,7 @@ const FIRST: u32 = 256;
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
+    /// Keys, up to [`FIRST`].
     stored: AtomicU32,
 }
 

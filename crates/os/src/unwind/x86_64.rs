@@ -42,6 +42,7 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
+/// `outside`: without the library's leading frames.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -62,6 +63,7 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
 /// If only the C library, the linker and we lie below.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
+    /// It only calls `main`'s caller.
     const FIRST: usize = 64;
     // SAFETY: no preconditions.
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
@@ -117,6 +119,7 @@ impl Frame {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
+    /// Returns the address one past the caller's current instruction.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -169,6 +172,7 @@ impl Frame {
         self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
+    /// A thread's first function may have return address 0.
     #[inline(always)]
     fn returned(self, registers: Registers) -> Option<Self> {
         // The call may be its function's last instruction.
@@ -188,6 +192,7 @@ impl Frame {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
         let is_interrupted = self.lookup == pc;
+        // Stored without a call, as at a context's start.
         if !is_interrupted && !is_behind_call(pc) {
             return None;
         }
