@@ -278,7 +278,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-
     fn alloc_hugepages(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.alloc(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;

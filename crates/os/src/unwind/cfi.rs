@@ -18,11 +18,15 @@ const RETURN_ADDRESS: u64 = 16;
 /// The caller's stack pointer after the return. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cfa {
+    /// Above the stack pointer.
     Sp(i64),
+    /// Above the frame pointer.
     Bp(i64),
+    /// Above RBX.
     Bx(i64),
     /// `plus` above the word at `offset` from the stack pointer.
     AtSp { offset: i64, plus: i64 },
+    /// From the frame pointer.
     AtBp { offset: i64, plus: i64 },
     /// 8 above the stack pointer, 16 from byte `from` of each 16 on.
     Plt { from: i64 },
@@ -39,6 +43,7 @@ pub(super) enum Saved {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
+    /// The return address is below the CFA.
     Frame {
         cfa: Cfa,
         bp: Saved,

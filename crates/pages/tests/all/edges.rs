@@ -33,7 +33,6 @@ fn backed(world: &World) -> u32 {
     (world.sim.backed_bytes().0 / PAGE_SIZE) as u32
 }
 
-
 #[test]
 fn when_no_hugepage_is_left_a_long_span_goes_to_a_dense_one() {
     let mut world = world(2);
