@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use core::hash::Hash;
 
 pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
-    /// 3 to 8.
+    /// log2 of a hugepage's pages, 3 to 8.
     const SHIFT: u32;
     /// In hugepages, a power of two.
     const REGION: u32;

@@ -126,7 +126,6 @@ pub trait Space {
         Ok(())
     }
 
-    /// Of [`resize`](Self::resize).
     fn limit(&self) -> u64;
 }
 

@@ -46,7 +46,7 @@ pub trait Machine {
     /// Of whole mapped pages; 0: unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
 
-    /// `None`: unknown.
+    /// On hugepages; `None`: unknown.
     fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
 
     /// Shut pages fault and lose their contents. `false`: refused, no change.

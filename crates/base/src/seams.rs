@@ -6,7 +6,7 @@ use crate::{HugePages, PageId, PageRange, Pages};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
-/// Nothing has changed.
+/// Nothing has changed; contents survive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CollapseError {
     /// No frame is free, or the cgroup is full (`ENOMEM`).
@@ -46,7 +46,7 @@ pub trait Floor {
     /// unless [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// *Contents:* survive.
+    /// Prepares for the first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// *Contents:* read as zeros. *Refused:* they survive.
@@ -149,7 +149,7 @@ pub trait FrameSource {
 }
 
 pub trait Clock {
-    /// Never goes back.
+    /// Since a fixed moment; never goes back.
     fn now_ns(&self) -> u64;
 }
 

@@ -41,7 +41,8 @@ pub use tracker::Tracking;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     pub file: FileOptions,
-    /// [`DiskFile::checkpoint_if_due`] acts from this size on.
+    /// [`DiskFile::checkpoint_if_due`] acts from this size on; a checkpoint leaves at most as
+    /// much.
     pub journal_bytes: u64,
     pub tracking: Tracking,
 }
@@ -198,7 +199,8 @@ impl DiskFile {
     /// Makes earlier stores durable, all or nothing. No thread stores while the value of `pause`
     /// lives.
     pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
-        // ORDERING: pairs with the load below: who sees the request sees the thread's stores.
+        // ORDERING: pairs with the load below: a sync that sees the request sees the thread's
+        // stores.
         let asked = self.asked.fetch_add(1, Ordering::Release) + 1;
         let mut state = self.state.lock();
         if state.done >= asked {

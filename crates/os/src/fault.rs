@@ -140,7 +140,7 @@ mod arch {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // Reads no byte past the instruction.
+        // Else the instruction was not fetched. Reads no byte past it.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: the instruction's bytes, as far as requested.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };

@@ -132,7 +132,6 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-///
 /// # Safety
 /// The stream is open.
 pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, mut line: Line) {

@@ -89,7 +89,7 @@ impl<T> Mutex<T> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // Dropping a guard releases the lock.
+        // Not earlier: dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }

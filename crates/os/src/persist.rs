@@ -66,7 +66,7 @@ impl WriteBack {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 fn instruction() -> Option<Instruction> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    /// EBX.
+    /// A leaf, and bits of its EBX.
     const FEATURES: u32 = 7;
     const CLFLUSHOPT: u32 = 1 << 23;
     const CLWB: u32 = 1 << 24;

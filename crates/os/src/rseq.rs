@@ -143,7 +143,6 @@ impl Rseq {
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    ///
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]

@@ -186,7 +186,7 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Or 0.
+/// The initial thread; 0: unknown.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 /// Call when the library is loaded, and in a forked child.

@@ -43,7 +43,6 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
 }
 
-///
 /// # Safety
 /// The memory is live.
 unsafe fn is_zero(at: *const u8, bytes: usize) -> bool {
@@ -57,7 +56,6 @@ fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
 }
 
-///
 /// # Safety
 /// The memory is the caller's.
 unsafe fn clear(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {

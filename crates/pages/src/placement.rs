@@ -28,7 +28,6 @@ pub(crate) mod sealed {
         fn choose<P: Fit, G: Geometry>(&mut self, filler: &Filler<P, G>, trackers: &Trackers<G>, span: Wanted)
         -> Found;
 
-        /// In need.
         fn placed(&mut self, id: HugePageId, at: u32, pages: u32);
 
         fn adopt<G: Geometry>(&mut self, id: HugePageId, t: &Tracker<G>);

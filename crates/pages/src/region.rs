@@ -14,7 +14,6 @@ const BINS: usize = 18;
 const LOOKS: usize = 4;
 
 pub(crate) struct Regions<G> {
-    /// Heads, plus 1.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Checked<T> {
     inner: T,
     granted: HugePages,
-    /// Length and density.
+    /// Live, by first page: length and density.
     spans: BTreeMap<PageId, (Pages, Density)>,
     live: u64,
 }

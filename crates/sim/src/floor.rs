@@ -30,7 +30,7 @@ pub struct FloorCalls {
     pub small_faults: u64,
     pub huge_faults: u64,
     pub pages_unbacked: u64,
-    /// Pages.
+    /// Pages that it backed.
     pub pages_collapsed: u64,
     /// By a partial `unback`, or a write after a fork.
     pub splits: u64,

@@ -12,7 +12,7 @@ pub type Line = [u64; LINE_WORDS];
 #[derive(Clone, Debug)]
 struct History {
     contents: Vec<Line>,
-    /// Besides the first.
+    /// Contents, besides the first, that a fence makes durable.
     flushed: usize,
 }
 

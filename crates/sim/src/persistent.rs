@@ -98,7 +98,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This moment first.
+    /// Keeps a moment after each event, this one first.
     pub fn record(&self) {
         let mut state = self.state();
         let now = Moment { event: None, ..state.now.clone() };

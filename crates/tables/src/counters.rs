@@ -191,7 +191,7 @@ macro_rules! rows {
 /// `struct craton_segment` behind its magic and version.
 pub const PROCESS: &[Counter] = counters!(process, rows);
 pub const CLASS: &[Counter] = counters!(class, rows);
-/// Of a `craton_heap_create`.
+/// Of a heap of `craton_heap_create`.
 pub const HEAP: &[Counter] = counters!(heap, rows);
 pub const CACHE: &[Counter] = counters!(cache, rows);
 pub const KIT: &[Counter] = counters!(kit, rows);

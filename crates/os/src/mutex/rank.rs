@@ -3,7 +3,7 @@
 //! A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this order.
 //! Locks without a rank and non-blocking attempts are unchecked. A violation aborts.
 
-/// In locking order.
+/// Locks are taken in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {

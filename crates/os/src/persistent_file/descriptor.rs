@@ -155,7 +155,6 @@ impl Descriptor {
     }
 
     pub(crate) fn write(&self, mut at: u64, mut from: &[u8]) -> Result<(), FileError> {
-        // As above.
         if at.saturating_add(from.len() as u64) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
         }

@@ -14,7 +14,7 @@ use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 pub enum WriteBackChoice {
     /// On persistent memory, unless caches persist.
     Auto,
-    /// In every file.
+    /// In every file, also where it adds only time.
     Flush,
     /// Caches persist (eADR), or only a process can crash.
     None,

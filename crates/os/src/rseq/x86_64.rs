@@ -10,7 +10,7 @@ use core::mem::offset_of;
 
 pub(super) const SUPPORTED: bool = true;
 
-/// glibc's.
+/// glibc's, before the abort address.
 pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
 /// # Safety

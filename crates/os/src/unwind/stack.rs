@@ -18,7 +18,7 @@ const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// Stays in registers.
+/// By value: stays in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,

@@ -105,7 +105,7 @@ fn own_code() -> (usize, usize) {
     (start, end)
 }
 
-/// Stays in registers.
+/// By value: stays in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,

@@ -67,7 +67,6 @@ fn ms(processor: u64, wall: u64) -> Took {
     Took { processor_ns: processor * 1_000_000, wall_ns: wall * 1_000_000 }
 }
 
-/// Rounds.
 fn skipped(collapse: &mut Collapse) -> usize {
     (0..).take_while(|_| !collapse.is_due()).count()
 }

@@ -29,7 +29,7 @@ pub struct PageHeapStats {
     /// Partly unbacked.
     pub broken: HugePages,
     pub cache_limit: HugePages,
-    /// Pages.
+    /// Pages, since the start.
     pub released_total: u64,
 }
 

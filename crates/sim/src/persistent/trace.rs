@@ -38,7 +38,7 @@ pub struct Counters {
     pub fences: u64,
     /// Of lines not stored to; a counting wrapper cannot see them.
     pub clean_flushes: u64,
-    /// With line stores.
+    /// Flushes and line stores, by distance.
     pub reflushes: [u64; REFLUSH_DISTANCES],
     /// To the last XPLine or the next.
     pub sequential: u64,
