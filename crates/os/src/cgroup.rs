@@ -58,7 +58,7 @@ fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
     if let Some(place) = limits.find(root, Kind::V2) {
         limits.memory_source = Source::V2;
-        // The top group lacks these files, and so do others.
+        // The top group lacks these files, as do groups without the controller.
         place.walk_up(|dir| {
             limits.read_memory(Source::V2, dir, b"/memory.max");
             limits.read_memory(Source::V2, dir, b"/memory.high");

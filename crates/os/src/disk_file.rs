@@ -311,8 +311,8 @@ impl DiskFile {
         if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
     }
 
-    /// Drops pages that are the same in the file. No thread stores while the value of `pause`
-    /// lives.
+    /// Drops pages that are the same in the file; returns bytes. No thread stores while the value
+    /// of `pause` lives.
     pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
         let mut state = self.state.lock();
         if state.is_in_doubt || !state.pages.is_empty() {

@@ -5,6 +5,7 @@
 //! **Threads.** The caller's lock, or a pure system call. **Failure.** [`craton_base::NoMemory`] or
 //! `None`; the caller keeps `errno`.
 #![no_std]
+// Models leave out the modules of files.
 #![cfg_attr(loom, allow(dead_code))]
 
 mod bell;

@@ -134,6 +134,7 @@ impl Rseq {
         known
     }
 
+    /// Null: empty, or the CPU has no memory.
     /// # Safety
     /// Each entry of the table is null or permanent memory, with an array at the place that only
     /// these functions use.
@@ -143,6 +144,7 @@ impl Rseq {
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
+    /// `false`: full, or the CPU has no memory.
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]
@@ -187,7 +189,7 @@ impl Rseq {
         unsafe { arch::push_many(self, at, from) }
     }
 
-    /// None still uses memory removed from the table. `false`: refused, or not to be asked.
+    /// Restarts all sections: none still uses memory removed from the table. `false`: refused.
     pub fn interrupt(&self) -> bool {
         if !thp::may_query() {
             return false;

@@ -82,7 +82,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// All zeros, to take no room in the file.
+    /// All zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }

@@ -16,7 +16,7 @@ const SHARDS: usize = 64;
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
 const SERVED: u64 = 1 << 32;
-/// A small program has no more than the first, reported singly.
+/// In a report; the first [`FIRST`] come singly, since a small program has no more.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
 /// Before the page heap.

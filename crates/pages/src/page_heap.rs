@@ -210,7 +210,7 @@ pub trait PageHeapExt: PageHeap {
         Pages(self.act(Act::Releasable(breaking)).pages() as u32)
     }
 
-    /// A few more, since hugepages go whole, or fewer where the system refuses.
+    /// Returns pages: a few more, since hugepages go whole, or fewer where the system refuses.
     ///
     /// # Errors
     /// Fewer can be released.

@@ -48,7 +48,7 @@ pub const MARGIN_PART: u32 = 32;
 
 /// Follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;
-/// And part of the highest surplus since there was none.
+/// Bytes a second, and the part of the highest surplus since there was none.
 const AUTO_LEAST: u64 = 64 << 20;
 const AUTO_PART: u64 = 4;
 

@@ -10,7 +10,8 @@ use craton_base::{HugePageId, HugePages, Pages};
 /// Longer ones count as the last.
 const LENGTHS: usize = 16;
 const PENDING: usize = 4;
-/// In a row; longer spans may be used in part. Doubles when a sparse one follows.
+/// Dense hugepages in a row that earn trust; doubles when a sparse one follows. Longer spans may be
+/// used in part.
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
@@ -35,7 +36,7 @@ pub enum Seen {
     Nothing,
     /// At most an eighth was touched.
     Sparse,
-    /// At most half was touched: its first part, or few of several spans.
+    /// At most half was touched: the used part ends here, or few of several spans.
     Part,
     /// Nearly everywhere.
     Dense,
@@ -66,7 +67,7 @@ impl Pending {
 #[derive(Clone, Copy)]
 struct Length {
     pending: [Pending; PENDING],
-    /// Less those that stay untouched or are touched in part.
+    /// Dense ones, less those that stay untouched or are touched in part.
     dense: u8,
     sparse: u8,
     needed: u8,

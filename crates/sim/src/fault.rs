@@ -9,7 +9,7 @@ pub enum Call {
     Back,
     Unback,
     Collapse,
-    /// Only [`FaultPlan::set_only`] refuses this and the next: it is no failure.
+    /// Only [`FaultPlan::set_only`] refuses this and the next: refused advice is no failure.
     AdviseHuge,
     AdviseSmall,
     Alloc,

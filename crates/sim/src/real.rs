@@ -41,7 +41,7 @@ impl RealMemory {
         Self { block, layout, base, capacity }
     }
 
-    /// Page 0. Users hold no reference to bytes being unbacked.
+    /// Page 0, valid while `self` lives. Users hold no reference to bytes being unbacked.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }

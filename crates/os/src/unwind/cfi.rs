@@ -178,7 +178,7 @@ enum Kept {
 
 const REMEMBERED: usize = 4;
 
-/// Code begins at one address, and ends the run at another.
+/// `code`: where it begins, and the address to stop at; without it, runs all.
 fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option<(usize, usize)>) -> Option<()> {
     let (mut at, address) = code.unwrap_or((0, usize::MAX));
     let mut remembered = [*state; REMEMBERED];

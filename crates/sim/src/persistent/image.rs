@@ -196,7 +196,8 @@ impl Moment {
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// Of the last event: with all images of a first moment, a test meets every crash once.
+    /// Only those of the last event: with all images of a first moment, a test meets every crash
+    /// once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {
