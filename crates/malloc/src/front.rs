@@ -1,8 +1,7 @@
 //! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
-//! **What.** Null means no memory, with `errno` set; a bad pointer is a [`Misuse`] for the caller
-//! to report. The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow
-//! ones: `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
+//! **What.** Null means no memory, with `errno` set; the caller reports a bad pointer ([`Misuse`]).
+//! The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow ones.
 //!
 //! **Cost.** malloc: 17 instructions if the thread cache has an object; free: 28 if it has room.
 //!
@@ -36,13 +35,13 @@ pub use free::{free, free_by_turn, free_on_morphed, free_otherwise};
 pub(crate) use free::{free_by_turn_if, free_on_morphed_if};
 pub use resize::realloc;
 
-/// Largest possible object (C11 6.5.6: pointer differences must fit).
+/// C11 6.5.6: pointer differences must fit.
 const MAX_SIZE: usize = isize::MAX as usize;
 
-/// Largest object that `calloc` takes from the thread cache and clears.
+/// That `calloc` takes from the thread cache and clears.
 const MAX_CLEARED: usize = 32 << 10;
 
-/// Allocates `size` bytes, aligned to 16.
+/// Aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
@@ -73,13 +72,13 @@ pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     }
     let object = malloc_by::<FAMILY>(size);
     if !object.is_null() {
-        // SAFETY: the object has `size` bytes and is ours.
+        // SAFETY: an object of `size` bytes, ours.
         unsafe { object.write_bytes(0, size) };
     }
     object
 }
 
-/// Allocates `size` bytes at a multiple of `align`, a power of two.
+/// `align` is a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
@@ -101,7 +100,7 @@ pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Frees an object on the fast path; after `false` call [`free`].
+/// Fast path; after `false` call [`free`].
 ///
 /// # Safety
 /// Any pointer; an object of ours is given up, unless the answer is `false`.
@@ -113,7 +112,7 @@ pub unsafe fn try_free(pointer: *mut u8) -> bool {
 
 pub const MAX_TRUSTED: usize = MAX_QUICK;
 
-/// Frees an object of a trusted size on the fast path; after `false` call [`free`].
+/// Fast path; after `false` call [`free`].
 ///
 /// # Safety
 /// The object is live, of `size` ≤ [`MAX_TRUSTED`] bytes and alignment ≤ 16 (or was resized within
@@ -124,7 +123,7 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether an object of one size, unaligned, serves for another of the same class.
+/// Whether an unaligned object of one size serves for another of the same class.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A kit's buffer has exactly the requested size.
@@ -133,8 +132,7 @@ pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
         && !debug::may_be_buffer(pointer)
 }
 
-/// Returns the usable bytes of an object; 0 for null, and in a signal handler that would need a
-/// lock.
+/// In bytes; 0 for null, and in a signal handler that would need a lock.
 ///
 /// # Safety
 /// Any pointer; no other thread frees the object meanwhile.
@@ -155,7 +153,7 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     find(pointer).map_or(Ok(0), |found| found.usable())
 }
 
-/// Classifies a pointer; `None` in a signal handler that would need a lock.
+/// `None` in a signal handler that would need a lock.
 pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
     let is_known = !nested::is_nested() || HEAP.is_found_at_once(pointer);
     is_known.then(|| nested::within(|| HEAP.find(pointer)))
@@ -165,7 +163,7 @@ pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Returns all free memory to the system; returns the bytes released.
+/// Empties caches and returns all free memory to the system; returns the bytes released.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -184,7 +182,7 @@ pub fn release() -> u64 {
     bytes
 }
 
-/// Bytes of live objects, including other threads' cached ones.
+/// Of live objects, including other threads' cached ones.
 pub fn bytes_in_use() -> u64 {
     if !READY.load(Relaxed) {
         return 0;
@@ -198,12 +196,12 @@ pub fn bytes_in_use() -> u64 {
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// No pointer is ours before the heap is set up.
+/// No pointer is ours before.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
 
-/// Statistics of a size class, `1..=CLASSES`.
+/// `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }

@@ -1,9 +1,8 @@
 //! The segment's page as a file in the folder of the option `stats_dir`.
 //!
-//! **What.** A file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so each counter is in
-//! the file as soon as it is counted, and stays there after SIGKILL. A process that ends by `exit`
-//! removes its file. Size classes are counted elsewhere: they are copied in the background round
-//! and each time the heap has grown by 1/16 ([`Shared::next_bytes`]).
+//! **What.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so counting writes
+//! the file, and counters survive SIGKILL. Size classes, counted elsewhere, are copied in
+//! background rounds and each time the heap has grown by 1/16.
 //!
 //! **State.** `FOLDER/PID-SINCE.stats`; `SINCE`, in hexadecimal, keeps apart the images of an
 //! `exec` and the processes of several containers.
@@ -13,14 +12,10 @@
 //!                                   └──fork, in child─┘   shared again at its first slow request
 //! ```
 //!
-//! **Threads.** The folder is set while the process starts. The page is shared then, or by a fork's
-//! only thread, or in a slow request of a child: an increment in that moment may be lost.
+//! **Threads.** A child that shares the page in a slow request may lose an increment then.
 //!
-//! **Failure.** A line for the process that starts; a child that cannot make its file has none. A
-//! child made past the C library (`clone`) counts into its parent's file. Truncating the file
-//! ends the program, by SIGBUS.
-//!
-//! **Cost.** Nothing for a counter; a comparison in each use of the page heap.
+//! **Failure.** A child that cannot make its file has none. A child made past the C library
+//! (`clone`) counts into its parent's. Truncating the file ends the program, by SIGBUS.
 //!
 //! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
 
@@ -32,11 +27,11 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
 
-/// Bytes behind the folder: `/PID-SINCE.stats` and the closing 0.
+/// For `/PID-SINCE.stats` and the closing 0.
 const NAME_MOST: usize = 48;
 const PATH_MOST: usize = PATH_MAX + NAME_MOST;
 
-/// Bytes by which the heap grows at least between two copies of the classes.
+/// Least growth in bytes between two copies of the classes.
 const STEP: u64 = 256 << 10;
 
 pub(crate) struct Shared {
@@ -45,7 +40,7 @@ pub(crate) struct Shared {
     /// The process has started: the folder stays.
     closed: AtomicBool,
     is_shared: AtomicBool,
-    /// Bytes in use from which the classes are copied again; all ones for never.
+    /// In use, from which the classes are copied again; all ones for never.
     next_bytes: AtomicU64,
 }
 
@@ -107,7 +102,6 @@ impl Shared {
         }
     }
 
-    /// `false` if there is no folder or no file can be made there.
     pub(crate) fn is_shared_or_begins(&self, segment: &'static Segment) -> bool {
         if self.is_shared() {
             return true;
@@ -147,7 +141,6 @@ impl Shared {
         path
     }
 
-    /// In each use of the page heap: whether to copy the classes.
     #[inline(always)]
     pub(crate) fn wants_copy(&self, in_use_bytes: u64) -> bool {
         in_use_bytes >= self.next_bytes.load(Relaxed)

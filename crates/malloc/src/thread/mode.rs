@@ -28,16 +28,12 @@ use craton_heap::thread_cache::ThreadCache;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadMode {
-    /// Has a cache.
     Own(*mut ThreadCache),
-    /// No request yet.
     Fresh,
-    /// On per-CPU caches.
     PerCpu,
     /// The thread has returned its cache; it gets no other.
     Ending,
-    /// The thread has no caches: the kernel does not restart its sequences, or another task shares
-    /// its words.
+    /// The kernel does not restart the thread's sequences, or another task shares its words.
     Alone,
     /// A signal handler that interrupted its thread's request.
     Nested { per_cpu: bool },
@@ -46,11 +42,10 @@ pub(crate) enum ThreadMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
     Cache(*mut ThreadCache),
-    /// A new cache; without memory the central list.
+    /// Without memory the central list.
     NewCache,
-    /// By the thread's area.
     PerCpu(R),
-    /// `PerCpu` if the kernel, asked now, restarts its sequences; else the central list.
+    /// If the kernel, asked now, restarts its sequences; else the central list.
     PerCpuIfRegistered(R),
     Central,
     /// No lock may be taken.
@@ -77,8 +72,7 @@ impl ThreadMode {
         }
     }
 
-    /// Returns who serves the thread. `rseq` has the thread's area, if per-CPU caches are on.
-    /// `earns_cache` counts the request; `true` if the thread gets a cache.
+    /// `rseq` is the thread's area, if per-CPU caches are on. `earns_cache` counts the request.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {
