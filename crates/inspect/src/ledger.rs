@@ -1,7 +1,7 @@
 //! The ledger: what a process's memory is for, in rows that sum to what the kernel charges.
 //!
 //! **What.** The kernel reports which pages have memory, the library's tables what lies on them.
-//! The process is not stopped, so rows may be some pages apart.
+//! The process runs, so rows may be some pages apart.
 //!
 //! **From.** TEMERAIRE Figure 7 for the page heap's part.
 //!
@@ -11,8 +11,8 @@
 //!                               + metadata + library
 //!                       + the rest: files, stack, brk, shared memory, other anonymous memory
 //! ```
-//! Slabs' pages with memory are live objects, as far as their bytes and those of free objects in
-//! caches fit; the rest, and what slabs never used, is free in slabs. Objects count as rounded up.
+//! Slabs' pages with memory are live objects, as far as their bytes (rounded up) and those of free
+//! objects in caches fit; the rest is free in slabs.
 //!
 //! **Cost.** 2 bytes of `pagemap` and 5 of tables for each KiB of heap: 10 ms for a gigabyte.
 
@@ -50,9 +50,8 @@ pub struct Ledger {
     pub rss_bytes: u64,
     pub pss_bytes: u64,
     pub swap_bytes: u64,
-    /// Sum of `heap`.
     pub heap_bytes: u64,
-    /// Charged for the mappings of the page heap and its metadata alone.
+    /// Charged for the mappings of the page heap and its metadata.
     pub region_rss_bytes: u64,
     pub heap: Vec<Row>,
     pub rest: Vec<Row>,
@@ -67,7 +66,6 @@ struct InCaches {
 }
 
 impl Ledger {
-    /// Of `heap` and `rest`.
     pub const ROWS: [&'static str; HEAP.len() + REST.len()] = {
         let (mut all, mut i) = ([""; HEAP.len() + REST.len()], 0);
         while i < all.len() {
@@ -77,7 +75,6 @@ impl Ledger {
         all
     };
 
-    /// Of a row, or of a sum.
     pub fn value(&self, name: &str) -> Option<u64> {
         match name {
             "rss_bytes" => Some(self.rss_bytes),
@@ -224,11 +221,9 @@ struct OnPages {
     heaps: u64,
     caches: u64,
     free: u64,
-    /// Of the older class on slabs of two.
     old_bytes: u64,
 }
 
-/// Resident bytes of the region by their use.
 fn on_pages(heap: &Heap<'_>, pages: &Pages, all: &[Mapping], region: &Range<u64>) -> OnPages {
     let mut on = OnPages::default();
     let mut spans = heap.spans.iter().peekable();
@@ -252,7 +247,6 @@ fn on_pages(heap: &Heap<'_>, pages: &Pages, all: &[Mapping], region: &Range<u64>
     on
 }
 
-/// Tables that have their own mappings.
 fn arenas(heap: &Heap<'_>) -> Result<Vec<Range<u64>>, String> {
     let get = |name: &str| heap.table.get(name);
     let area_bytes = get("area.bytes")?;
@@ -267,7 +261,7 @@ fn arenas(heap: &Heap<'_>) -> Result<Vec<Range<u64>>, String> {
     Ok(all)
 }
 
-/// Mappings of the module with the library's table, unless that is the program.
+/// Unless it is the program.
 fn library(heap: &Heap<'_>, all: &[Mapping]) -> Vec<Range<u64>> {
     let Some(own) = all.iter().find(|m| m.map.contains(heap.table.at)) else { return Vec::new() };
     let program = fs::read_link(format!("/proc/{}/exe", heap.reader.memory.pid()));
@@ -287,7 +281,6 @@ fn library(heap: &Heap<'_>, all: &[Mapping]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// By class, and in caches.
 fn classes(heap: &Heap<'_>) -> Result<(Vec<ClassRow>, InCaches), String> {
     let mut rows: Vec<ClassRow> =
         heap.table.classes.iter().map(|class| ClassRow { object_bytes: class.object, ..ClassRow::default() }).collect();

@@ -1,15 +1,11 @@
 //! Asks a running process to change options.
 //!
-//! **What.** Writes a request into the library's mailbox, which slow paths and the background
-//! thread read. We wake that thread, and drive the others into slow paths: each thread cache's
-//! count of known pages becomes 0, which the next free restores, and arrays of object caches lose
-//! their owner. A thread made to call the library might hold locks or be in a signal handler.
+//! **What.** Writes a request into the library's mailbox (`craton_malloc::observe::mailbox`). Slow
+//! paths and the background thread, which we wake, read it. We drive other threads into slow paths:
+//! each thread cache's count of known pages becomes 0, which the next free restores, and arrays of
+//! object caches lose their owner. A thread made to call the library might hold locks.
 //!
-//! **State.** `craton_malloc::observe::mailbox`: a request's text is written before its number; an
-//! answer's number is read before its text.
-//!
-//! **Failure.** If the process allocates nothing, the request stays for its next slow path; later
-//! requests are added to it.
+//! **Failure.** If the process allocates nothing, the request waits, and later ones are added.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -20,7 +16,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(5);
-/// Polls.
 const FAIL_EVERY: u32 = 10;
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
@@ -30,9 +25,8 @@ const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Without those refused.
     Done(Vec<Refused>),
-    /// For the next slow request of the process, perhaps `stopped`.
+    /// For the process's next slow request.
     Waits { stopped: bool },
 }
 
@@ -41,7 +35,6 @@ pub struct Refused {
     /// `key=value`.
     pub setting: String,
     pub why: String,
-    /// From an earlier request.
     pub waited: bool,
 }
 
@@ -88,7 +81,7 @@ impl Mailbox {
         self.process.write(self.place(name)?, bytes)
     }
 
-    /// Without a text it repeats the one that is there.
+    /// Without a text it repeats the request.
     fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
@@ -97,7 +90,7 @@ impl Mailbox {
         self.write("asked", &number.to_le_bytes())
     }
 
-    /// Returns the text if no thread read it, else an empty one, and the last number used.
+    /// Returns the text unless a thread read it, and the last number used.
     fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
@@ -131,7 +124,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes each cache's next request slow, which restores the owner.
+    /// The next request restores the owner.
     fn fail_arrays(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(&format!("caches.{name}"));
         let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
@@ -151,7 +144,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes threads read the mailbox; `false`: not in time.
+    /// `false`: not in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
         for look in 0u32.. {
@@ -175,8 +168,6 @@ impl Mailbox {
     }
 }
 
-/// Sets options of a running process.
-///
 /// # Errors
 /// No such process, no permission, not on Craton, or an earlier request is in progress.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
@@ -212,7 +203,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     let mut answered = mailbox.wait(time, is_answered)?;
     if !answered {
         mailbox.write("left", &number.to_le_bytes())?;
-        // A thread that has read it may not know that we stopped waiting.
+        // A thread that has read it may not know that we gave up.
         answered = mailbox.number("asked")? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {

@@ -1,7 +1,7 @@
 //! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
-//! **What.** Null means no memory, with `errno` set; the caller reports a bad pointer ([`Misuse`]).
-//! The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow ones.
+//! **What.** Null means no memory, with `errno` set; the caller reports a [`Misuse`]. The fast
+//! paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow ones.
 //!
 //! **Cost.** malloc: 17 instructions if the thread cache has an object; free: 28 if it has room.
 //!
@@ -38,10 +38,8 @@ pub use resize::realloc;
 /// C11 6.5.6: pointer differences must fit.
 const MAX_SIZE: usize = isize::MAX as usize;
 
-/// That `calloc` takes from the thread cache and clears.
 const MAX_CLEARED: usize = 32 << 10;
 
-/// Aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
@@ -72,13 +70,12 @@ pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     }
     let object = malloc_by::<FAMILY>(size);
     if !object.is_null() {
-        // SAFETY: an object of `size` bytes, ours.
+        // SAFETY: our object.
         unsafe { object.write_bytes(0, size) };
     }
     object
 }
 
-/// `align` is a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
@@ -100,30 +97,30 @@ pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Fast path; after `false` call [`free`].
+/// After `false` call [`free`].
 ///
 /// # Safety
-/// Any pointer; an object of ours is given up, unless the answer is `false`.
+/// Any pointer; an object of ours is given up, unless it returns `false`.
 #[inline(always)]
 pub unsafe fn try_free(pointer: *mut u8) -> bool {
-    // SAFETY: this thread's cache or one of `NoCaches`.
+    // SAFETY: as in `malloc`.
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
 pub const MAX_TRUSTED: usize = MAX_QUICK;
 
-/// Fast path; after `false` call [`free`].
+/// After `false` call [`free`].
 ///
 /// # Safety
 /// The object is live, of `size` ≤ [`MAX_TRUSTED`] bytes and alignment ≤ 16 (or was resized within
-/// that class), and given up, unless the answer is `false`.
+/// that class), and given up, unless it returns `false`.
 #[inline(always)]
 pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
-    // SAFETY: by the contract; this thread's cache or one of `NoCaches`.
+    // SAFETY: as in `malloc`, and by the contract.
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether an unaligned object of one size serves for another of the same class.
+/// Whether an unaligned object serves for another size, of the same class.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A kit's buffer has exactly the requested size.
@@ -163,7 +160,7 @@ pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Empties caches and returns all free memory to the system; returns the bytes released.
+/// Returns all free memory to the system; returns the bytes.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -196,17 +193,15 @@ pub fn bytes_in_use() -> u64 {
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// No pointer is ours before.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
 
-/// `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }
 
-/// Ends the process if the kit checks for it, and another family of functions allocated the buffer.
+/// Ends the process if the kit checks for it, and another family of functions allocated.
 pub fn check_pair(pointer: *mut u8, call: Call, with_align: bool) {
     debug::check_pair(pointer, call, with_align);
 }

@@ -6,18 +6,16 @@
 //! and break `unshare`. It gets the thread only while [much](is_much) memory is free, which would
 //! stay if the program slept.
 //!
-//! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
-//! 10 s after its last use. Without it, as many slow requests do that, a second apart.
+//! **Bound.** The thread returns memory that was not wanted for [`DEMAND_S`] within 10 s.
 //!
-//! **State.**
 //! ```text
 //! request ─ want ──► wanted ──► claim, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
 //! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a
-//! time (`at_work`). The thread stops before a fork, `unshare` and `setns`, and for good when the
-//! main thread calls `pthread_exit` or the program restricts its system calls.
+//! time. The thread stops before a fork, `unshare` and `setns`, and for good when the main thread
+//! calls `pthread_exit` or the program restricts its system calls.
 
 pub(crate) mod life;
 pub(crate) mod thread;
@@ -28,29 +26,25 @@ use craton_os::thread::{sleep_ns, with_signals_blocked};
 use craton_pages::{AUTO_RATE, DEMAND_S};
 use life::Life;
 
-/// By the surplus.
 pub(crate) const DEFAULT_RATE: u64 = AUTO_RATE;
-/// Backed hugepages.
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Free pages, beside an eighth of the use, that earn a program without threads the thread.
+/// Of free memory, that earn a program without threads the thread; and a part of the use.
 const MUCH: Pages = HugePages(8).pages();
 const MUCH_PART: u32 = 8;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Between the thread's rounds, while something changes and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Until the thread is idle: demand is flat, and its surplus gone.
+/// Without change, until the thread is idle: demand is flat, and its surplus gone.
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Milliseconds in a request's round. The thread's are bounded by time.
 const COLLAPSES: u32 = 4;
 /// Rounds with all collapses used start the thread. A heap's growth alone needs fewer.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork starts the thread, since writes then break hugepages.
+/// A fork starts the thread, since writes then break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
-/// Of the page heap, between two looks at the clock.
+/// Between two looks at the clock.
 pub(crate) const USES: u32 = 16;
-/// Retry interval of threads that await ours.
 const TRY_NS: u64 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +52,6 @@ const TRY_NS: u64 = 100_000;
 pub(crate) enum Mode {
     Off,
     Inline,
-    /// Where it pays.
     Thread,
 }
 
@@ -68,16 +61,15 @@ pub(crate) enum Mode {
 pub(crate) enum Chore {
     /// Free what signal handlers deferred.
     Later = 16,
-    /// The thread sleeps until the heap is used.
     Wake = 8,
-    /// Wake the thread to refill or clear hugepages.
+    /// Wakes the thread.
     Refill = 64,
     /// Usage left the watermark band.
     Limits = 4,
     Thread = 2,
-    /// Release free memory now: the thread cannot start here.
+    /// The thread cannot start here.
     Release = 32,
-    /// Copy the size classes into the shared statistics.
+    /// Copies the size classes into the shared statistics.
     Publish = 128,
     Round = 1,
 }
@@ -95,19 +87,17 @@ pub(crate) struct Errands {
 
 pub(crate) trait Tended {
     fn set_rate(&self, bytes_per_s: u64);
-    /// A second's work without collapses and limits. Returns whether anything changed, and the
-    /// pages in use.
+    /// Without collapses and limits. Returns whether anything changed, and the pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// One hugepage; `is_first` of a round. Returns whether it succeeded, and whether there may be
-    /// more.
+    /// Returns whether it succeeded, and whether there may be more.
     fn collapse(&self, is_first: bool) -> (bool, bool);
     /// Refills or clears a hugepage; returns whether to go on.
     fn refill(&self) -> bool;
-    /// Whether the thread collapses hugepages. Takes the page heap's lock.
+    /// Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
     /// Returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
-    /// Whether rounds do nothing until the heap is used. Takes the heap's lock.
+    /// Until the heap is used. Takes the heap's lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
     /// Ignores demand; takes bounded time.
@@ -121,9 +111,8 @@ pub(crate) trait Helper {
     fn ring(&self);
     fn nudge(&self);
     fn is_rung(&self) -> bool;
-    /// The process has had another thread.
     fn has_company(&self) -> bool;
-    /// For `ns` or until nudged; returns whether to end.
+    /// Until nudged; returns whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
@@ -136,20 +125,17 @@ pub(crate) struct Background<C, T> {
     rate: AtomicU64,
     paced: AtomicBool,
     wanted: AtomicU8,
-    /// Modulo 2³².
     used: AtomicU32,
-    /// The next round in a request, by time or by hugepages: a growing heap gets its first
-    /// collapses before its program only computes.
+    /// By time or by hugepages: a growing heap gets its first collapses before its program only
+    /// computes.
     next_round_ns: AtomicU64,
     next_round_at: AtomicU32,
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
-    /// Rounds in requests that used all collapses.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
-    /// Woken to refill or clear hugepages, and not done.
     refills: AtomicBool,
-    /// Woken for that alone: rests on afterwards.
+    /// Woken for refills alone.
     rests_on: AtomicBool,
     /// The process had other threads at the last start.
     stays: AtomicBool,
@@ -159,7 +145,6 @@ pub(crate) struct Background<C, T> {
 pub(crate) struct Rounds {
     in_use: Pages,
     quiet_s: u64,
-    /// When the last round ended.
     used: u32,
 }
 
@@ -187,8 +172,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Under the page heap's lock. `free` counts releasable pages exactly; `backed` less `in_use`
-    /// bounds them.
+    /// Under the page heap's lock. `free` is exact; `backed` less `in_use` bounds it.
     #[inline(always)]
     pub(crate) fn record_use(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
@@ -265,7 +249,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// In the parent: whether to start the thread now.
+    /// In the parent.
     pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
         if backed < FORK_FROM {
             return false;
@@ -296,8 +280,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.fetch_and(!(chore as u8), Relaxed);
     }
 
-    /// `may_start` allows starting a thread, for which the C library allocates; `may_call`, calling
-    /// the program.
+    /// `may_start`: the C library may allocate for a thread. `may_call`: the program may be called.
     pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
@@ -336,7 +319,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Without waiting: in the thread, or under a C library lock.
+    /// In the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
@@ -365,7 +348,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.threads.store(threads, Relaxed);
     }
 
-    /// Unless another thread does or it is held off.
     #[cold]
     pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
         // A signal handler's fork would wait for this start.
@@ -384,7 +366,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         });
     }
 
-    /// Waits; returns whether it ran. It may restart a second later.
+    /// Returns whether it ran. It may restart a second later.
     pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
         self.life.stop(
             || sleep_ns(TRY_NS),
@@ -401,7 +383,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         )
     }
 
-    /// In the child: only the calling thread's chores stay.
+    /// In the child.
     pub(crate) fn forked(&self, forks: u32) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
@@ -414,7 +396,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed) }
     }
 
-    /// In the thread; `false`: end.
+    /// `false`: end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if rounds.quiet_s <= QUIET_S {
             return self.rest_and_refill(heap);
@@ -450,11 +432,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Until `self.used` differs from `used`, at most `most` nanoseconds; returns whether to end.
+    /// Until `self.used` differs from `used`; returns whether to end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
-        // A request counts itself and checks `asleep` under the page heap's lock. We take it, so
-        // each request comes before, and we see its count, or after, and it wakes us.
+        // Requests count themselves and check `asleep` under the page heap's lock. We take it: each
+        // comes before, and we see its count, or after, and it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
         let ended = if is_same { self.thread.sleep(most) } else { self.thread.is_rung() };
@@ -462,7 +444,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         ended
     }
 
-    /// In the thread; `false`: end.
+    /// `false`: end.
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
@@ -493,7 +475,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Returns whether it did anything, and the pages in use.
     pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {

@@ -1,13 +1,10 @@
 //! Limits on the process's memory.
 //!
 //! **What.** Above the *soft limit* free memory goes back to the system; if that is too little,
-//! threads flush their caches in their next slow paths; then the callback runs. The heap refuses
-//! requests above the *hard limit* once free memory has gone back. The control group's limit gives
-//! the default soft limit. Memory *pressure* also sends free memory back.
+//! threads flush their caches, then the callback runs. The heap refuses requests above the *hard
+//! limit* once free memory has gone back. The control group's limit gives the default soft limit.
 //!
 //! **Units.** Bytes in use: memory from the system, metadata, huge objects, touched or not.
-//!
-//! **Failure.** An unreadable limit means none.
 //!
 //! **Cost.** Two compares in each use of the page heap; above the soft limit a check once a second
 //! and after each step of growth.
@@ -30,17 +27,15 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::Setting;
 
-/// Of the control group's limit; the rest is for code, stacks and the like.
+/// The rest of the control group's limit is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;
 /// Bytes in use from which the control group is read.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
 const READ_EVERY_NS: u64 = 10_000_000_000;
-/// For reads of the pressure.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
 /// For these an idle process wakes each 10 s to read it.
 const PRESSURE_WAKES_FROM: Pages = Pages(2048);
-/// Released for one high pressure.
 const PRESSURE_BYTES: u64 = 256 << 20;
 /// Of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
@@ -53,7 +48,6 @@ pub(crate) trait Limited {
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
     fn shrink(&self, whose: Whose);
-    /// The soft limit cannot be kept.
     fn passed(&self, _soft: u64, _used: u64) {}
     /// Clears requests for a check.
     fn looked(&self);
@@ -97,7 +91,7 @@ pub(crate) struct Limits<C, S> {
     /// The system reports none.
     no_pressure: AtomicBool,
     at_work: AtomicBool,
-    /// For a line about the soft, and one about the hard limit.
+    /// For the soft and the hard limit's line.
     pub(crate) next_lines_ns: [AtomicU64; 2],
     pub(crate) callback: Callback,
 }
@@ -168,7 +162,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         process::set_errno(saved);
     }
 
-    /// Returns a soft limit that it could not keep, and the bytes in use.
+    /// Returns a soft limit that it could not keep, and the use.
     fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
@@ -214,7 +208,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         Some((soft, used))
     }
 
-    /// A second's work; returns the pages released. Reads files only on a `deep` stack.
+    /// Returns the pages released. Reads files only on a `deep` stack.
     pub(crate) fn round(&self, deep: bool, heap: &impl Limited) -> u64 {
         let saved = process::errno();
         let now = self.clock.now_ns();
@@ -300,7 +294,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         segment::add(&self.segment.hard_limit_refused, 1);
     }
 
-    /// The child has no other thread that checks.
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.callback.forked();

@@ -1,8 +1,8 @@
 //! The segment's page as a file in the folder of the option `stats_dir`.
 //!
-//! **What.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so counting writes
-//! the file, and counters survive SIGKILL. Size classes, counted elsewhere, are copied in
-//! background rounds and each time the heap has grown by 1/16.
+//! **What.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so counters survive
+//! SIGKILL. Size classes, counted elsewhere, are copied in background rounds and when the heap has
+//! grown by 1/16.
 //!
 //! **State.** `FOLDER/PID-SINCE.stats`; `SINCE`, in hexadecimal, keeps apart the images of an
 //! `exec` and the processes of several containers.
@@ -12,10 +12,8 @@
 //!                                   └──fork, in child─┘   shared again at its first slow request
 //! ```
 //!
-//! **Threads.** A child that shares the page in a slow request may lose an increment then.
-//!
-//! **Failure.** A child that cannot make its file has none. A child made past the C library
-//! (`clone`) counts into its parent's. Truncating the file ends the program, by SIGBUS.
+//! **Failure.** A child that cannot make its file has none; one made past the C library (`clone`)
+//! counts into its parent's. Truncating the file ends the program, by SIGBUS.
 //!
 //! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
 
@@ -31,7 +29,7 @@ use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
 const NAME_MOST: usize = 48;
 const PATH_MOST: usize = PATH_MAX + NAME_MOST;
 
-/// Least growth in bytes between two copies of the classes.
+/// Least growth between two copies.
 const STEP: u64 = 256 << 10;
 
 pub(crate) struct Shared {
@@ -44,7 +42,7 @@ pub(crate) struct Shared {
     next_bytes: AtomicU64,
 }
 
-// SAFETY: the folder is written before `len`, by the only thread, and read after it.
+// SAFETY: the only thread writes the folder, before `len`; readers load `len` first.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -65,7 +63,7 @@ impl Shared {
         unsafe { &(&*self.folder.get())[..len] }
     }
 
-    /// `false` for another folder once the process has started.
+    /// `false` once the process has started.
     pub(crate) fn set(&self, folder: &[u8]) -> bool {
         if folder == self.folder() {
             return true;
@@ -153,7 +151,7 @@ impl Shared {
         self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
     }
 
-    /// In a fork's child, before it counts.
+    /// In the child, before it counts.
     pub(crate) fn forked(&self, segment: &'static Segment) {
         if self.is_shared.swap(false, Relaxed) {
             // SAFETY: shared, and this is the only thread.

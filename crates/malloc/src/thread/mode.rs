@@ -7,21 +7,19 @@
 //! Fresh ─ first ──┼ the kernel restarts its sequences ► PerCpu ─ earns a cache ─► Own
 //!         request └ it does not ───────────────────────► Alone
 //!
-//! Own                     ─ makes a task that shares its words and runs at the same time ─► Alone (cache given up)
-//! Fresh, PerCpu, Ending   ─ makes a task that shares its words, also by vfork ─► Alone ─ the task is over ─► as before
-//! Own in a child of vfork ─ uses its parent's cache: the parent waits
-//! any but Alone           ─ a signal handler interrupts a part that takes locks ─► Nested ─ it returns ─► as before
+//! Own                   ─ makes a concurrent task that shares its words ─► Alone (cache given up)
+//! Fresh, PerCpu, Ending ─ makes a task that shares its words, also by vfork ─► Alone, until it is over
+//! any but Alone         ─ a signal handler interrupts a part that takes locks ─► Nested, until it returns
 //! ```
-//! | mode   | malloc, when the thread's cache has no object      | free, not fast                       | realloc |
-//! |--------|----------------------------------------------------|--------------------------------------|---------|
-//! | Own    | refill the cache from the central list             | to the cache, else the central list  | in place, else a new object |
-//! | Fresh  | becomes one of the others, and is served as such   | likewise                             | as Own |
-//! | PerCpu | per-CPU cache, refilled when empty                 | per-CPU cache, flushed when full     | as Own |
-//! | Ending | as PerCpu; never gets a cache                      | as PerCpu                            | as Own |
-//! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
-//! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
+//! Own in a child of vfork uses its parent's cache: the parent waits. A thread that shares its
+//! words is never Nested: the other task may have set the second.
 //!
-//! A thread that shares its words is never Nested: the other task may have set the second.
+//! | mode   | slow malloc                                        | slow free                        |
+//! |--------|----------------------------------------------------|----------------------------------|
+//! | Own    | refills the cache from the central list            | to the cache or the central list |
+//! | PerCpu, Ending | per-CPU cache, refilled when empty         | per-CPU cache, flushed when full |
+//! | Alone  | one object of the central list, under its lock     | likewise                         |
+//! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later; realloc moves |
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;
@@ -31,11 +29,10 @@ pub(crate) enum ThreadMode {
     Own(*mut ThreadCache),
     Fresh,
     PerCpu,
-    /// The thread has returned its cache; it gets no other.
+    /// The cache is returned; the thread gets no other.
     Ending,
-    /// The kernel does not restart the thread's sequences, or another task shares its words.
+    /// The kernel does not restart its sequences, or another task shares its words.
     Alone,
-    /// A signal handler that interrupted its thread's request.
     Nested { per_cpu: bool },
 }
 
