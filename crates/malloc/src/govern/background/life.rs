@@ -47,8 +47,8 @@ impl Life {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// Starts the thread by `begin`, which returns whether the system allowed it, unless another
-    /// thread does or holds it off. `join` first awaits one that ended itself.
+    /// `begin` returns whether the system allowed a start. `join` first awaits a thread that ended
+    /// itself.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
@@ -73,14 +73,14 @@ impl Life {
         self.state.store(state, Ordering::Release);
     }
 
-    /// In the thread: ends on `true`, unless another stops it.
+    /// In the thread; `false`: another stops it.
     pub(crate) fn end_by_itself(&self) -> bool {
         // ORDERING: Release pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Ends the thread by `end`; returns its result, or `false` if none ran. `undisturbed` blocks
-    /// signals; `wait` runs while another thread starts or stops it.
+    /// Returns the result of `end`, or `false` if no thread ran. `undisturbed` blocks signals;
+    /// `wait` runs while another thread starts or stops it.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -109,7 +109,7 @@ impl Life {
         }
     }
 
-    /// Holds off starts until [`Life::release`]; a running thread needs [`Life::stop`].
+    /// Holds off starts; a running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
