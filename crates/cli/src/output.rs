@@ -1,7 +1,6 @@
-//! A document that a command writes at its end.
-//!
-//! **What.** Opens the file before the runs, so that it surely can be written. Keeps its contents
-//! until there are new ones; removes a new file that stayed empty.
+//! A document that a command writes at its end. The file is opened before the runs, so that it
+//! surely can be written, and keeps its contents until there are new ones; a new one that stayed
+//! empty is removed.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
@@ -35,7 +34,7 @@ impl Drop for Opened {
 }
 
 impl Output {
-    /// `option` names it in errors.
+    /// `option` is for errors.
     ///
     /// # Errors
     /// It cannot be written.

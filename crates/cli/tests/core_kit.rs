@@ -108,7 +108,7 @@ fn buffers_that_wait_are_not_counted_as_in_use() {
         }\n";
     let program = Program::start_with(&place, "waiting", body, &["debug=poison"]);
     let (stats, _) = program.row(&["stats"]);
-    // Around the 2000 bytes is only a word that keeps the buffer from the object's start.
+    // Only a word around the 2000 bytes keeps the buffer from the object's start.
     let class = stats["classes"]
         .as_array()
         .unwrap()
@@ -166,7 +166,7 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
         200,
         "the object's size, as in `stats`, not the distance to the next one: {made}"
     );
-    // Alignment to 16 leaves 8 bytes behind each.
+    // Alignment to 16.
     let behind = what(&program, "made", 203);
     assert_eq!((number(&behind, "bytes"), behind["beyond"].as_i64()), (200, Some(4)), "{behind}");
     let free = what(&program, "free", 0);
@@ -292,7 +292,6 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     assert!(program.end());
 }
 
-/// Loses an object of 333 bytes, for all ways to link.
 const ALONE: &str = "__attribute__((noinline)) static void lose(void) { void **p = malloc(333); p[0] = 0; printf(\"lost %p\\n\", p); }\n\
     int main(void) { global = malloc(50); lose(); wipe(); wait_here(); return 0; }\n";
 
@@ -321,7 +320,6 @@ fn a_rust_program_with_craton_as_its_allocator_is_read_too() {
     let (found, status) = program.row(&["leaks"]);
     let lost = found["groups"].as_array().unwrap().iter().find(|g| g["address"] == program.address("lost"));
     let lost = lost.unwrap_or_else(|| panic!("{found}"));
-    // The class of 3000 bytes.
     assert_eq!((status, number(lost, "object_bytes")), (1, 3264), "{found}");
     assert!(found["groups"].as_array().unwrap().iter().all(|g| g["address"] != program.address("kept")), "{found}");
     assert_eq!(program.row(&["whatis", program.address("kept")]).0["state"], "live");

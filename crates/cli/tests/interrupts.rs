@@ -2,7 +2,7 @@ use crate::common::{Place, Program, craton, said};
 use std::fs;
 use std::process::Command;
 
-/// A thread for each kind of wait counts its `EINTR`. At the end of input come an event for
+/// A thread for each kind of wait counts its `EINTR`. The end of input brings an event for
 /// `epoll_wait`, and a signal with a handler.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
@@ -90,7 +90,6 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// By thread.
 fn switches(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let mut status: Vec<String> = tasks

@@ -1,8 +1,6 @@
-//! Writes a core file of a stopped process, as gcore does.
-//!
-//! **What.** Registers, names of mapped files, and the bytes of all mappings but files'
-//! instructions (only their range) and read-only ones marked `MADV_DONTDUMP`, where the library has
-//! gigabytes of zeros.
+//! Writes a core file of a stopped process, as gcore does, without the contents of files'
+//! instructions and read-only mappings marked `MADV_DONTDUMP`, where the library has gigabytes of
+//! zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};
@@ -111,7 +109,7 @@ fn head(headers: u16) -> FileHeader64<LE> {
     }
 }
 
-/// Kind and flags; offset, address, bytes in file and memory, alignment.
+/// Offset, address, bytes in file and memory, alignment.
 fn header([kind, flags]: [u32; 2], words: [u64; 5]) -> ProgramHeader64<LE> {
     let [p_offset, p_vaddr, p_filesz, p_memsz, p_align] = words.map(|word| U64::new(LE, word));
     let (p_type, p_flags, p_paddr) = (U32::new(LE, kind), U32::new(LE, flags), U64::new(LE, 0));

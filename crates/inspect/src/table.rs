@@ -1,7 +1,5 @@
-//! The library's table of names and numbers in another process.
-//!
-//! **What.** The table begins with a magic word, and its entry `self` has its address: a search
-//! through the modules finds it even in a stripped program, and ignores copies.
+//! The library's table of names and numbers in another process. A search for its magic word finds
+//! it even in a stripped program; its entry `self` is its address, so copies are ignored.
 
 use crate::memory::{Map, Memory};
 use crate::reader::{Reader, text_in, u32_in, word_in};
@@ -12,7 +10,7 @@ const VERSION: u32 = 1;
 const ALIGN: usize = 64;
 const HEAD: usize = 40;
 const PIECE: usize = 1 << 20;
-/// The largest anonymous mapping that is searched, in bytes.
+/// In bytes.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +18,7 @@ pub struct Class {
     pub object: u64,
     pub pages: u64,
     pub capacity: u64,
-    /// How many objects go between threads together.
+    /// Objects that go between threads together.
     pub batch: u64,
     pub count_at: u64,
     pub array_at: u64,
@@ -123,7 +121,7 @@ impl Table {
     }
 }
 
-/// Calls `each` with each magic word's address.
+/// For each magic word's address.
 fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
     let mut buffer = vec![0; PIECE];
     let mut at = map.start;

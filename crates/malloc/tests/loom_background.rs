@@ -1,5 +1,5 @@
 //! The heap's thread while others start and end it: at most one runs, none after a stop, and none
-//! waits for ever. Real states and bell, with a loom thread.
+//! waits for ever.
 //!
 //! **Unsafe.** Keeps the thread's handle in a cell whose races loom detects; the states guard it.
 #![cfg(loom)]

@@ -1,4 +1,4 @@
-//! What became of processes that ended without `exit`: the last statistics of each, in a sentence.
+//! A sentence about each process that ended without `exit`.
 
 use super::group::Group;
 use crate::terminal::plain;
@@ -7,7 +7,6 @@ use craton_lab::format::{bytes, count};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Sentences about processes beside the program's first.
 const OTHERS: usize = 5;
 
 /// `main` is the program's first process; `group` has the events meanwhile.
@@ -40,7 +39,7 @@ fn cause(signal: i32, group: Group) -> String {
     }
 }
 
-/// The heap, and the objects that most of it is for.
+/// With the objects that most of the heap is for.
 pub fn contents(p: &Published) -> String {
     let heap = p.heap_bytes();
     let in_slabs: u64 = p.classes.iter().map(|class| class.memory_bytes).sum();

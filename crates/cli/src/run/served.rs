@@ -1,11 +1,6 @@
-//! `craton run --stats`: which processes of a program Craton served.
-//!
-//! **What.** The program runs as a child, and its processes write [`record`]s to a private file at
-//! exit. A `stats_file` of the caller gets them too. While they run, their statistics are in pages
-//! of a private folder, or of the caller's `stats_dir`: a process that ends by a signal or `_exit`
-//! leaves its page, and gets a sentence ([`ended`]).
-//!
-//! **Failure.** Without a record a message has the likely reason. The exit status is the program's.
+//! `craton run --stats`: which processes of a program Craton served. At exit they write [`record`]s
+//! to a private file; a process that ends by a signal or `_exit` leaves its page of statistics, and
+//! gets a sentence ([`ended`]). The exit status is the program's.
 
 use super::group::Group;
 use super::record::{self, Record};

@@ -1,7 +1,5 @@
-//! Free lists: of slabs, threads, processors, and the layers between.
-//!
-//! **What.** Follows each list up to the first link that leads to no free object: a write after
-//! free.
+//! Free lists: of slabs, threads, processors, and the layers between. A link that leads to no free
+//! object is a write after free, and ends the list.
 
 use super::{Heap, Span};
 
@@ -25,7 +23,6 @@ impl Heap<'_> {
         self.find_cached()
     }
 
-    /// Free objects in caches.
     pub(super) fn find_cached(&mut self) -> Result<(), String> {
         self.find_in_threads()?;
         self.find_in_processors()?;
@@ -92,7 +89,6 @@ impl Heap<'_> {
         }
     }
 
-    /// Up to `most` objects.
     fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
         let (mut before, mut n) = (from, 0);
         while at != 0 && at != self.end && n < most {
@@ -174,7 +170,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// With whether a thread uses each.
+    /// `true`: a thread uses it.
     pub(crate) fn thread_caches(&self) -> Result<Vec<(u64, bool)>, String> {
         let get = |name: &str| self.table.get(name);
         let (next, taken) = (get("thread.next")?, get("thread.taken")?);

@@ -7,7 +7,7 @@ use crate::thread::nested;
 use craton_os::fault::Fault;
 
 fn on_fault(fault: &Fault) {
-    // A thread in the kit holds its locks, and its fault concerns no buffer.
+    // The kit holds its locks, and the fault concerns no buffer.
     if !nested::is_nested() {
         nested::within(|| KIT.on_fault(&HEAP, fault));
     }
@@ -17,7 +17,7 @@ pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// Returns `false` if the value is wrong or too late. `set_up` sets the heap up.
+/// `false` if the value is wrong or too late. `set_up` sets the heap up.
 pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {
@@ -37,7 +37,6 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     true
 }
 
-/// `guard_sample`, as [`set`].
 pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;

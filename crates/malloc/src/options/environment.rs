@@ -5,7 +5,6 @@
 use core::ffi::{CStr, c_char};
 use craton_kit::is_check;
 
-/// Each value of a key.
 ///
 /// # Safety
 /// As [`find`], and no thread changes the environment meanwhile.
@@ -41,7 +40,7 @@ pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u
     None
 }
 
-/// Separated by commas. After `debug=` an item without `=` continues the value.
+/// After `debug=` an item without `=` continues the value.
 pub(crate) struct Items<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Items<'a> {

@@ -1,4 +1,4 @@
-//! The server of a thread's requests, and how the thread gets its cache.
+//! How a thread gets its server and its cache.
 //!
 //! **Unsafe.** Hands out caches, each to one thread.
 
@@ -19,7 +19,7 @@ use craton_os::thread::Key;
 /// New caches per flush of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// Returns the thread's server; counts the request if that decides on a cache.
+/// Counts the request if that decides on a cache.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -29,8 +29,8 @@ pub(crate) fn server() -> Server<&'static Rseq> {
     }
 }
 
-/// At the first request: asks whether the kernel restarts the thread's sequences. In a task made
-/// past the C library it can wrongly look so.
+/// At the first request. The kernel can wrongly seem to restart the sequences of a task made past
+/// the C library.
 #[cold]
 fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     let registered = rseq.is_registered();
@@ -38,7 +38,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// Returns the thread's cache if it serves the request; follows a pending flush request.
+/// Follows a pending flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {

@@ -1,8 +1,5 @@
-//! A thread's words of thread-local memory: its cache, requests without it, the nesting flag, two
-//! words for object caches, its number.
-//!
-//! [`get`] and [`set`] access the cache pointer. It starts at [`NO_CACHE`], on which fast paths
-//! fail, so that they need no test for set-up.
+//! A thread's words of thread-local memory. The cache pointer starts at [`NO_CACHE`], on which fast
+//! paths fail, so that they need no test for set-up.
 
 use crate::statics::NO_CACHE;
 use craton_heap::thread_cache::{NO_CACHES, ThreadCache};
@@ -22,8 +19,8 @@ use x86_64 as words;
 /// Two tasks share the word: each asks the system.
 const SHARED: usize = usize::MAX;
 
-/// Asked for once. A task made past the C library may share its maker's word, so each call asks
-/// ([`share_number`]); a process made so has its parent's.
+/// Asked for once; each time in tasks that share the word ([`share_number`]). A process made past
+/// the C library has its parent's.
 pub(crate) fn thread_id() -> u32 {
     match words::number() {
         0 => {
@@ -58,7 +55,7 @@ pub(crate) fn visitor() -> *mut ThreadCache {
     NO_CACHE.get(2)
 }
 
-/// Without any cache: the kernel does not restart its sequences.
+/// The kernel does not restart its sequences.
 pub(crate) fn alone() -> *mut ThreadCache {
     NO_CACHE.get(3)
 }

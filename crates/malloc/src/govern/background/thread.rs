@@ -1,5 +1,4 @@
-//! The library's thread, unknown to the C library: a small stack, signals blocked, no malloc,
-//! asleep on a futex.
+//! The library's thread, unknown to the C library: a small stack, signals blocked, no malloc.
 //!
 //! **Unsafe.** Joins the thread, once.
 
@@ -10,7 +9,7 @@ use craton_os::{Bell, process, thread};
 
 pub(crate) struct HelperThread {
     end: Bell,
-    /// The thread and its process, from start to join.
+    /// From start to join.
     hidden: AtomicUsize,
     owner: AtomicU32,
 }
@@ -20,7 +19,7 @@ impl HelperThread {
         Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
-    /// Another process writes there to nudge the thread.
+    /// Where another process writes.
     pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
         Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
     }

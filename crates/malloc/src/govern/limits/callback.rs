@@ -9,14 +9,14 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, thread};
 
-/// Called with its argument, the soft limit and the bytes in use. May allocate; must return.
+/// With its argument, the soft limit and the bytes in use. May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
 pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
     /// Under the lock of `function`.
     argument: AtomicPtr<c_void>,
-    /// The thread in the callback, or 0.
+    /// In the callback, or 0.
     caller: AtomicUsize,
 }
 
@@ -29,7 +29,7 @@ impl Callback {
         }
     }
 
-    /// `None` for none. A call begun elsewhere may still run.
+    /// A call begun elsewhere may still run.
     ///
     /// # Safety
     /// Any thread that allocates may call it with the argument, until another is set.
@@ -55,7 +55,7 @@ impl Callback {
         self.caller.store(0, Ordering::Release);
     }
 
-    /// In a fork's child only the calling thread can be in the callback.
+    /// In the child only the calling thread can be in the callback.
     pub(super) fn forked(&self) {
         if self.caller.load(Relaxed) != thread::own_number() {
             self.caller.store(0, Relaxed);

@@ -1,4 +1,4 @@
-//! Of a process in virtual time, read back.
+//! Read back.
 
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, process};
@@ -12,7 +12,6 @@ use std::string::String;
 use std::vec::Vec;
 use std::{env, format, fs};
 
-/// Removed with this value.
 struct File(PathBuf);
 
 impl File {

@@ -10,7 +10,7 @@ fn cache_key() -> &'static AtomicU32 {
     &TLS_KEYS[0]
 }
 
-/// Plus 1, of [`building`].
+/// Plus 1.
 fn building_key() -> &'static AtomicU32 {
     &TLS_KEYS[1]
 }
@@ -45,7 +45,6 @@ pub(crate) fn arrays() -> usize {
 
 pub(crate) fn set_arrays(_arrays: usize) {}
 
-/// The innermost running constructor, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
     // ORDERING: Acquire pairs with the Release in `set_building`.
     building_key().load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
@@ -64,7 +63,6 @@ pub(crate) fn set_building(building: usize) {
     }
 }
 
-/// Not tracked here.
 pub(crate) fn is_inside() -> bool {
     false
 }
@@ -73,7 +71,7 @@ pub(crate) fn swap_inside(_inside: u64) -> u64 {
     0
 }
 
-/// Here every thread counts as busy.
+/// Every thread counts as busy.
 pub(crate) fn count_use() -> u64 {
     u64::MAX
 }
