@@ -1,6 +1,5 @@
-//! A document that a command writes at its end. The file is opened before the runs, so that it
-//! surely can be written, and keeps its contents until there are new ones; a new one that stayed
-//! empty is removed.
+//! A document that a command writes at its end. The file is opened before, so that it surely can be
+//! written, and keeps its contents until then.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
@@ -19,7 +18,7 @@ pub enum Output {
 pub struct Opened {
     file: File,
     path: PathBuf,
-    /// New, and nothing is written yet.
+    /// New.
     empty: bool,
 }
 

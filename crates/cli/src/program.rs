@@ -1,6 +1,4 @@
-//! Why a program does not start, or cannot have a library preloaded: set-uid and set-gid programs
-//! ignore `LD_PRELOAD`; one without an interpreter (the dynamic linker) is static; musl's dynamic
-//! linker ends a program that preloads a library for glibc. All but the last only inform a message.
+//! Why a program does not start, or cannot have a library preloaded.
 
 use crate::failure::Failure;
 use crate::terminal::plain;
@@ -89,7 +87,6 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot run {}: {error}{advice}", command.display()))
 }
 
-/// Or musl in a script's interpreter.
 fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
     if let Some(found) = obstacle(&path) {
         return Some((path, found));

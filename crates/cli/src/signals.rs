@@ -1,5 +1,5 @@
 //! Handlers for the signals by which people and scripts end a program. Ignored signals, as under
-//! `nohup`, stay so, also in programs started from here; others get the default, since `exec` drops
+//! `nohup`, stay so; programs started from here get the default for others, since `exec` drops
 //! handlers.
 //!
 //! **Unsafe.** Installs handlers, which std cannot.
@@ -8,7 +8,6 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// End measuring, and write what there is.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
 pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {

@@ -18,8 +18,7 @@ pub fn plain(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Continuations are aligned with the text: in a list, behind the name and its gap of two spaces or
-/// more.
+/// Continuations are aligned with the text: in a list, behind the name and its gap.
 pub fn wrap(text: &str, width: usize) -> String {
     text.lines().map(|line| wrapped(line, width) + "\n").collect()
 }

@@ -166,7 +166,6 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
         200,
         "the object's size, as in `stats`, not the distance to the next one: {made}"
     );
-    // Alignment to 16.
     let behind = what(&program, "made", 203);
     assert_eq!((number(&behind, "bytes"), behind["beyond"].as_i64()), (200, Some(4)), "{behind}");
     let free = what(&program, "free", 0);
@@ -234,7 +233,7 @@ fn objects_of_caches_under_the_kit_have_owners() {
 #[test]
 fn what_a_freed_huge_object_holds_keeps_nothing() {
     let place = Place::new("core-kept");
-    // The freed mapping is kept, with the only pointer to an object.
+    // The kept mapping has the only pointer to an object.
     let body = "int main(void) {\n\
             enum { MIB = 1 << 20 };\n\
             char **huge = 0;\n\
@@ -282,7 +281,6 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     let buffer = found.expect("the log fills");
     assert!(comes_from(&buffer["allocated"], "makes") && comes_from(&buffer["allocated"], "main"), "{buffer}");
     set("debug=none");
-    // The live buffers come back.
     let ends = (0..2000).any(|_| {
         let before = number(&newest(), "count");
         std::thread::sleep(std::time::Duration::from_millis(20));

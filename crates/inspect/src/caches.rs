@@ -1,5 +1,5 @@
-//! Object caches in another process. An object is live when its slab lists it as allocated and it
-//! has no free mark. Terms: `craton_slab::object` and `craton_objects`.
+//! Object caches in another process (`craton_slab::object`, `craton_objects`). An object is live
+//! when its slab lists it as allocated and it has no free mark.
 
 use crate::heap::{Heap, Span};
 use crate::memory::words;
@@ -71,13 +71,11 @@ pub struct Caches {
     marks: u64,
     granule: u64,
     in_entry: u64,
-    /// The library's memory.
     pub(crate) own: Vec<(u64, u64)>,
     broken: Vec<(u64, String)>,
 }
 
 impl Caches {
-    /// `page` is in bytes.
     pub(crate) fn read(reader: &Reader<'_>, table: &Table, at: u64, page: u64) -> Result<Self, String> {
         let get = |name: &str| table.get(name);
         let (base, used) = (reader.word(at + get("caches.base")?)?, reader.word(at + get("caches.used")?)?);

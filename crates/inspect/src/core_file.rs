@@ -1,5 +1,5 @@
-//! An ELF core file, from the kernel or gcore. Pages that it omits come from the mapped files,
-//! which a note names; a missing one is a warning, since written memory is in the core.
+//! An ELF core file, from the kernel or gcore. Pages that it omits come from mapped files; a
+//! missing one is a warning, since written memory is in the core.
 
 use crate::memory::{MACHINE, Map, Memory, Thread, words};
 use crate::reader::{u32_in, word_in};
@@ -15,11 +15,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Of thread id and general registers in a thread's status, and the bytes behind them.
+/// Of a thread's status; and the bytes behind its registers.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
-/// Of the process id in the note about the process.
 pub(crate) const INFO_PID: usize = 24;
 /// `AT_PHDR`.
 const PROGRAM_HEADERS: u64 = 3;
@@ -47,7 +46,7 @@ struct Notes {
     mapped: Vec<Mapped>,
     threads: Vec<Thread>,
     pid: u32,
-    /// In the program's file.
+    /// An address in the program's file.
     program: Option<u64>,
 }
 

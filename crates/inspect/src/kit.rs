@@ -9,7 +9,6 @@ use crate::whatis::as_hex;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// More is damage.
 const MOST: u64 = 1 << 32;
 const MOST_FRAMES: u32 = 64;
 
@@ -184,7 +183,6 @@ impl Kit {
         Ok(())
     }
 
-    /// `start`: of the object.
     pub fn under(&self, start: u64) -> Option<&Buffer> {
         self.under.get(&start).map(|i| &self.buffers[*i as usize])
     }

@@ -1,7 +1,5 @@
-//! The ledger: what a process's memory is for, in rows that sum to what the kernel charges.
-//!
-//! **What.** The kernel reports which pages have memory, the library's tables what lies on them.
-//! The process runs, so rows may be some pages apart.
+//! The ledger: what a process's memory is for, in rows that sum to what the kernel charges. The
+//! process runs, so rows may be some pages apart.
 //!
 //! **From.** TEMERAIRE Figure 7 for the page heap's part.
 //!
@@ -14,7 +12,7 @@
 //! Slabs' pages with memory are live objects, as far as their bytes (rounded up) and those of free
 //! objects in caches fit; the rest is free in slabs.
 //!
-//! **Cost.** 2 bytes of `pagemap` and 5 of tables for each KiB of heap: 10 ms for a gigabyte.
+//! **Cost.** 10 ms for a gigabyte of heap.
 
 use crate::heap::{Heap, Span};
 use crate::live::Live;

@@ -1,9 +1,8 @@
 //! A running process that stands still while it is read.
 //!
-//! **What.** If all threads sleep, [`Live::asleep`] reads without a stop; counts of context
-//! switches show whether one has run since. [`Live::stop`] stops all by `ptrace`. They continue
-//! when [`Live`] is dropped or this program is killed, with the signals that stopped them. Sleeping
-//! system calls continue ([`restart`]).
+//! **What.** If all threads sleep, [`Live::asleep`] reads without a stop. [`Live::stop`] stops them
+//! by `ptrace`. When [`Live`] is dropped or this program is killed they continue, with the signals
+//! that stopped them, in their system calls ([`restart`]).
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
@@ -119,7 +118,7 @@ impl Live {
         }
     }
 
-    /// Memory may change under the reader.
+    /// Memory may change meanwhile.
     ///
     /// # Errors
     /// The system's error, with a remedy.
@@ -244,7 +243,7 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// With their context switches, if all threads sleep.
+/// `None` unless all threads sleep.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;

@@ -11,7 +11,6 @@ pub struct Map {
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
-    /// In the file.
     pub offset: u64,
     /// Or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
@@ -78,7 +77,6 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 impl Thread {
-    /// General registers come first.
     pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
         let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
         let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);

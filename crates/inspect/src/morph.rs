@@ -1,6 +1,5 @@
-//! A slab of two sizes (`craton_slab::morph`). A page's entry has a bit for each unit in which a
-//! live old object begins, and one for each where a new place does. An old object may extend into
-//! the next slab, as its head.
+//! A slab of two sizes (`craton_slab::morph`). Bits mark units in which a live old object begins,
+//! and those where a new place does. An old object may extend into the next slab, as its head.
 
 use crate::heap::Heap;
 use crate::memory::words;

@@ -1,4 +1,4 @@
-//! The page of statistics in a file of a `stats_dir`, or in a process's memory
+//! The page of statistics in a file of a `stats_dir`, or in memory
 //! (`craton_malloc::observe::segment`). A release appends numbers; older ones are 0.
 
 use crate::reader::{text_in, u32_in, word_in};

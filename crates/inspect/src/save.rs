@@ -1,6 +1,5 @@
-//! Writes a core file of a stopped process, as gcore does, without the contents of files'
-//! instructions and read-only mappings marked `MADV_DONTDUMP`, where the library has gigabytes of
-//! zeros.
+//! Writes a core file, without files' instructions and read-only mappings marked `MADV_DONTDUMP`,
+//! where the library has gigabytes of zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};

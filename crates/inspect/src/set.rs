@@ -1,11 +1,9 @@
 //! Asks a running process to change options.
 //!
-//! **What.** Writes a request into the library's mailbox (`craton_malloc::observe::mailbox`). Slow
-//! paths and the background thread, which we wake, read it. We drive other threads into slow paths:
-//! each thread cache's count of known pages becomes 0, which the next free restores, and arrays of
-//! object caches lose their owner. A thread made to call the library might hold locks.
-//!
-//! **Failure.** If the process allocates nothing, the request waits, and later ones are added.
+//! **What.** Writes a request into the library's mailbox (`craton_malloc::observe::mailbox`), wakes
+//! the background thread, and drives other threads into slow paths: each thread cache's count of
+//! known pages becomes 0, which the next free restores, and arrays of object caches lose their
+//! owner. A thread made to call the library might hold locks.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -81,7 +79,7 @@ impl Mailbox {
         self.process.write(self.place(name)?, bytes)
     }
 
-    /// Without a text it repeats the request.
+    /// Without a text the request is repeated.
     fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
@@ -188,7 +186,6 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         text.extend_from_slice(setting.as_bytes());
     }
     if text.len() > mailbox.most {
-        // Reposts the earlier request.
         mailbox.request(None, last)?;
         return Err(format!(
             "process {pid}: the settings and those of waiting requests have {} bytes; a request holds at most {}",
@@ -220,7 +217,6 @@ fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
         let (number, why) = text.split_once(':')?;
         let number = number.parse().ok()?;
         let setting = String::from_utf8_lossy(request.split(|b| *b == 0).nth(number)?).into_owned();
-        // Here nothing goes on.
         let why = why.trim_end_matches("; ignored").to_owned();
         Some(Refused { setting, why, waited: number < waited })
     });

@@ -71,11 +71,10 @@ pub struct Stats {
     pub huge_bytes: u64,
     /// In caches of threads, of processors, and between them.
     pub free_in_caches: u64,
-    /// Live, of the older class on slabs of two.
+    /// Of the older class on slabs of two.
     pub old_objects: u64,
     pub buffers: u64,
     pub buffer_bytes: u64,
-    /// Freed.
     pub waiting: u64,
     pub waiting_bytes: u64,
     pub broken: u64,

@@ -1,5 +1,5 @@
 //! The library's table of names and numbers in another process. A search for its magic word finds
-//! it even in a stripped program; its entry `self` is its address, so copies are ignored.
+//! it even in a stripped program; copies lack their address in the entry `self`.
 
 use crate::memory::{Map, Memory};
 use crate::reader::{Reader, text_in, u32_in, word_in};
@@ -10,7 +10,6 @@ const VERSION: u32 = 1;
 const ALIGN: usize = 64;
 const HEAD: usize = 40;
 const PIECE: usize = 1 << 20;
-/// In bytes.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +17,6 @@ pub struct Class {
     pub object: u64,
     pub pages: u64,
     pub capacity: u64,
-    /// Objects that go between threads together.
     pub batch: u64,
     pub count_at: u64,
     pub array_at: u64,
@@ -77,7 +75,6 @@ impl Table {
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
         let (version, bytes) = (number(0), number(1));
         if version != VERSION as usize {
-            // Rules out chance.
             let (plausible, name) = ((1..1000).contains(&version), reader.memory.name());
             let text = format!(
                 "{name}: its library has a table of version {version} at {at:#x}, and this program reads version \
@@ -121,7 +118,6 @@ impl Table {
     }
 }
 
-/// For each magic word's address.
 fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
     let mut buffer = vec![0; PIECE];
     let mut at = map.start;

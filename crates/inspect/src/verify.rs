@@ -1,6 +1,6 @@
-//! Checks the heap's invariants: the walk's findings ([`Heap::broken`]), and each class's sums
-//! against its counts. Rules: `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3). Sums under a
-//! held lock may be in between: skipped and reported.
+//! Checks the heap's invariants: the walk's findings, and each class's sums against its counts.
+//! Rules: `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3). Sums under a held lock are
+//! skipped and reported.
 
 use crate::heap::{Broken, Heap, Span};
 use serde::Serialize;

@@ -23,7 +23,7 @@ pub struct What {
     /// In a buffer: `inside`, `redzone`, `closed-page`. In a cache's free object: `array`, `depot`,
     /// `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (negative), or behind its or a cache object's end.
+    /// Bytes before a buffer's start (negative), or behind the end.
     pub beyond: i64,
     pub cache: String,
     pub allocated: Option<Who>,

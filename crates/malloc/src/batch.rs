@@ -1,5 +1,5 @@
-//! Allocation and free of many objects in one call: one loop over the thread cache; the slabs give
-//! or take the rest under one lock.
+//! Allocation and free of many objects in one call: the slabs serve what the thread cache cannot,
+//! under one lock.
 //!
 //! **Unsafe.** Writes to the caller's array; takes its objects.
 
@@ -14,7 +14,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process;
 use craton_slab::Chain;
 
-/// Returns the number of objects, aligned to 16; fewer than `n` with `errno` `ENOMEM`.
+/// Returns their number; below `n` with `errno` `ENOMEM`.
 ///
 /// # Safety
 /// `out` has room for `n` pointers.
@@ -114,7 +114,7 @@ pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse
     }
 }
 
-/// Flushes the leading objects of one class to the slabs; returns their number.
+/// Flushes leading objects of one class to the slabs; returns their number.
 ///
 /// # Safety
 /// As [`free`].
@@ -140,7 +140,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     }
     if run > 0 {
         let saved = process::errno();
-        // SAFETY: `recognise` saw objects of this class; the caller gives them up.
+        // SAFETY: objects of this class, given up.
         nested::within(|| unsafe { HEAP.give(class, chain) });
         process::set_errno(saved);
     }

@@ -1,5 +1,5 @@
 //! The heap around a fork, when no other thread may hold a lock, and around a clone that shares
-//! memory and thread pointer (`vfork`): the two tasks must not share caches.
+//! memory and thread pointer (`vfork`).
 //!
 //! **Unsafe.** The C library calls it; holds locks across the fork.
 

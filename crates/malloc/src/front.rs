@@ -1,7 +1,6 @@
 //! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
-//! **What.** Null means no memory, with `errno` set; the caller reports a [`Misuse`]. The fast
-//! paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow ones.
+//! **What.** Null means no memory, with `errno` set; the caller reports a [`Misuse`].
 //!
 //! **Cost.** malloc: 17 instructions if the thread cache has an object; free: 28 if it has room.
 //!
@@ -120,7 +119,7 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether an unaligned object serves for another size, of the same class.
+/// `other` is of the same class.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A kit's buffer has exactly the requested size.
@@ -129,7 +128,7 @@ pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
         && !debug::may_be_buffer(pointer)
 }
 
-/// In bytes; 0 for null, and in a signal handler that would need a lock.
+/// 0 for null, and in a signal handler that would need a lock.
 ///
 /// # Safety
 /// Any pointer; no other thread frees the object meanwhile.
@@ -150,7 +149,6 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     find(pointer).map_or(Ok(0), |found| found.usable())
 }
 
-/// `None` in a signal handler that would need a lock.
 pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
     let is_known = !nested::is_nested() || HEAP.is_found_at_once(pointer);
     is_known.then(|| nested::within(|| HEAP.find(pointer)))
@@ -160,7 +158,7 @@ pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Returns all free memory to the system; returns the bytes.
+/// Returns all free memory to the system.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -179,7 +177,7 @@ pub fn release() -> u64 {
     bytes
 }
 
-/// Of live objects, including other threads' cached ones.
+/// Includes other threads' cached objects.
 pub fn bytes_in_use() -> u64 {
     if !READY.load(Relaxed) {
         return 0;

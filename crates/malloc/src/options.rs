@@ -1,5 +1,4 @@
-//! Options: `CRATON_OPTIONS=key=value,key=value`, in order, or set by the program. `craton_tables`
-//! lists them; [`handlers`] implements them.
+//! Options: `CRATON_OPTIONS=key=value,key=value`, in order, or set by the program.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 

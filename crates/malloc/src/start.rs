@@ -45,8 +45,8 @@ fn set_up_and_go_on() -> bool {
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {
-        // SAFETY: no thread changes the C library's environment so early. Later all options are
-        // read, and wrong values reported.
+        // SAFETY: no thread changes the environment so early. All options are read later, and wrong
+        // values reported.
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
@@ -56,7 +56,7 @@ fn set_up_now() -> bool {
     true
 }
 
-/// Whether this call did; `None` on failure.
+/// Whether this call set it up; `None` on failure.
 fn set_up_alone() -> Option<bool> {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ fn set_up_alone() -> Option<bool> {
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
-    // SAFETY: not ready: no thread uses the heap, and we hold the lock.
+    // SAFETY: no thread uses the heap before, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
         PROCESSOR_CACHES.set_up::<Here>();
@@ -118,8 +118,7 @@ fn in_environment(key: &[u8], each: &dyn Fn(&[u8])) {
     }
 }
 
-/// Without an address space limit: four times the machine's memory, within bounds. Huge objects lie
-/// elsewhere; reserving is free.
+/// Huge objects lie elsewhere; reserving is free.
 fn usual_capacity() -> HugePages {
     whole(process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40))
 }

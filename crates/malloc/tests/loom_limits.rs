@@ -23,7 +23,6 @@ const NEW: u64 = 1 << 30;
 /// Between both limits.
 const USED: u64 = 1 << 35;
 
-/// Touched for the model.
 fn gate() -> Arc<Gate> {
     let gate = Gate::open();
     gate.set(Some(OLD), None);

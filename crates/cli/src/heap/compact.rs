@@ -1,5 +1,4 @@
-//! `craton heap compact`: empty slabs and free ranges go back to the system. The heap's clock runs
-//! forward until all free memory has decayed. No object moves.
+//! `craton heap compact`. The heap's clock runs forward until all free memory has decayed.
 
 use super::print::show;
 use super::recovery::{Recovery, plural};
@@ -75,7 +74,6 @@ impl UseMedium for Compact {
         let (mut now, mut quiet, mut last) = (0, 0, (0, 0));
         while quiet < QUIET {
             heap.maintain(now);
-            // The next round may release what this one freed.
             heap.settle();
             now += DECAY_MS;
             let found = (heap.medium().len(), heap.extent_stats().reclaimed_pages);

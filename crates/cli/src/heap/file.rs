@@ -52,7 +52,6 @@ pub fn c_path(path: &Path) -> Result<CString, Failure> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(path, "a path has no zero byte"))
 }
 
-/// Of a heap on a disk that was not closed.
 pub fn journal(path: &Path) -> Option<PathBuf> {
     Some(path.with_added_extension(JOURNAL_EXTENSION)).filter(|journal| journal.exists())
 }
@@ -103,7 +102,7 @@ pub fn open(path: &Path, access: Access, room: u64) -> Result<PersistentFile, Fa
     PersistentFile::open(&c_path(path)?, options).map_err(|why| refused(path, why))
 }
 
-/// Of at most `limit` bytes, with room for what is written at once.
+/// With room for what is written at once.
 pub fn new_options(limit: u64) -> FileOptions {
     FileOptions { room: Room::Reserved, ..FileOptions::new(limit) }
 }

@@ -31,7 +31,6 @@ const LOG: &str = "#8a55b5";
 const FREE: &str = "#f3f1ea";
 const TEXT: &str = "#222222";
 
-/// In bytes.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     head: u64,
@@ -57,7 +56,6 @@ fn shade(live: u64, whole: u64) -> &'static str {
     SLAB[((live * 5).checked_div(whole).unwrap_or(0) as usize).min(4)]
 }
 
-/// With the bytes of each.
 fn cells(heap: &Heap<View>, figures: &Figures) -> (Vec<Cell>, u64) {
     let end = figures.head_bytes + figures.data_bytes;
     let each = UNIT * (end.div_ceil(UNIT).div_ceil(CELLS_MOST)).next_power_of_two();

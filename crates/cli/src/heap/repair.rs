@@ -1,5 +1,4 @@
-//! `craton heap repair`: recovery, without `--yes` on a view of the file; a journal is applied
-//! first. Damage is not repaired: nothing tells what was there.
+//! `craton heap repair`. Damage is not repaired: nothing tells what was there.
 
 use super::print::show;
 use super::recovery::Recovery;

@@ -1,5 +1,5 @@
 //! `craton heap stats`. Slabs, large extents, undo buffers beyond slabs, log units and free ranges
-//! add up to the data. Objects count as their size class or pages.
+//! add up to the data.
 
 use super::file;
 use super::print::{lines, show, table};
@@ -58,7 +58,6 @@ pub struct Figures {
 pub struct ClassLine {
     pub object_bytes: u64,
     pub slabs: u64,
-    /// Objects.
     pub room: u64,
     pub objects: u64,
     pub live_bytes: u64,

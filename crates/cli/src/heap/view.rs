@@ -1,6 +1,4 @@
-//! A heap file that is looked at and never changed: recovery's stores stay in private copies of
-//! pages. A shared lock refuses programs that would change it meanwhile; a file open for changes is
-//! refused here.
+//! A heap file that is looked at and never changed: stores go to private copies of pages.
 
 use super::file;
 use crate::failure::Failure;

@@ -1,5 +1,5 @@
-//! The memory limit of the tightest control group from ours up to the root, in version 2 or 1.
-//! Without groups: no limit, and zeros. A program that `craton run` starts is in our group.
+//! The memory limit of the tightest control group from ours, which a started program shares, up to
+//! the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Free lists: of slabs, threads, processors, and the layers between. A link that leads to no free
-//! object is a write after free, and ends the list.
+//! Free lists. A link that leads to no free object is a write after free, and ends the list.
 
 use super::{Heap, Span};
 
@@ -64,7 +63,6 @@ impl Heap<'_> {
         }
     }
 
-    /// At a carved place.
     fn is_place(&self, span: &Span, at: u64) -> bool {
         let Some(offset) = at.checked_sub(self.address(span.first())) else { return false };
         match span {
@@ -228,7 +226,6 @@ impl Heap<'_> {
                 for place in 0..places {
                     let at = rings + (class - 1) * class_bytes + first + place * 8;
                     let object = self.reader.word(at)?;
-                    // No links: lists of one.
                     self.follow(object, class as u8, 1, at, "a ring of objects that wait");
                 }
             }
@@ -236,7 +233,6 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// Batches between threads, and deferred frees of signal handlers.
     fn find_between(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (shards, stride, transfer) = (get("heap.shards")?, get("shard.bytes")?, get("shard.transfer")?);

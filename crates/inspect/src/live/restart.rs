@@ -1,10 +1,10 @@
 //! System calls that a stop would interrupt.
 //!
 //! **What.** Some system calls of a stopped thread return `EINTR` although no signal came
-//! (signal(7), "Interruption of system calls by stop signals"): `epoll_wait`, `sigtimedwait`,
-//! `semop`, sockets with a time limit. None has done anything by then, so [`restart`] makes the
-//! kernel restart them. Time limits start anew. On other processors than x86-64 the kernel decides
-//! before the stop; [`is_interrupted`] finds such calls for a message.
+//! (signal(7), "Interruption of system calls by stop signals"). They have done nothing by then, so
+//! [`restart`] makes the kernel restart them, with their whole time limits. On other processors
+//! than x86-64 the kernel decides before the stop; [`is_interrupted`] finds such calls for a
+//! message.
 //!
 //! **Unsafe.** Calls `ptrace`.
 
@@ -23,7 +23,7 @@ mod x86_64 {
     use libc::{c_long, user_regs_struct};
     use std::mem::offset_of;
 
-    /// In the kernel: restart, unless a handler runs first.
+    /// Restart, unless a handler runs first.
     const ERESTARTNOHAND: c_long = 514;
     /// Not in `libc`.
     const IO_PGETEVENTS: c_long = 333;

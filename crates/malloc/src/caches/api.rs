@@ -84,7 +84,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Returns the cache's handle, never 0.
+/// Returns a handle, never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
     let made =
@@ -93,14 +93,13 @@ pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     made
 }
 
-/// In its constructed state.
 #[inline]
 pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// Without memory or at a limit, waits up to `ns` nanoseconds for a free object.
+/// Waits up to `ns` nanoseconds for a free object.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
@@ -113,7 +112,7 @@ pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault
     slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
-/// From the CPU's array; null if empty, or on any fault.
+/// Null if the CPU's array is empty, or on any fault.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
     let areas = tls::arrays();
@@ -124,7 +123,7 @@ pub fn alloc_quick(cache: usize) -> *mut u8 {
     unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
-/// In its constructed state; null is ignored.
+/// Null is ignored.
 ///
 /// # Safety
 /// A live object of the cache is given up.
@@ -134,8 +133,6 @@ pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     unsafe { if free_quick(cache, object) { Ok(()) } else { free_slowly(cache, object) } }
 }
 
-/// Past the CPU's array.
-///
 /// # Safety
 /// As [`free`].
 #[cold]
@@ -148,8 +145,6 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
-/// Into the CPU's array, if there is room.
-///
 /// # Safety
 /// As [`free`], if it returns `true`.
 #[inline(always)]

@@ -17,7 +17,7 @@ pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// `false` if the value is wrong or too late. `set_up` sets the heap up.
+/// `false` if the value is wrong or too late.
 pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {

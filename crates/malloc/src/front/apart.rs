@@ -9,7 +9,6 @@ use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 
-/// At any alignment that the class gives.
 #[cold]
 pub(super) fn malloc_in_handler_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);
@@ -53,7 +52,6 @@ pub(crate) fn free_what_waits() {
     }
 }
 
-/// For a handler, or an object of the area.
 ///
 /// # Safety
 /// As [`realloc`].

@@ -255,7 +255,7 @@ fn a_task_that_shares_its_parents_words_uses_no_cache_until_it_is_over() {
     in_thread(|| {
         let object = malloc(48);
         let own = mode();
-        // As vfork: the parent waits, so its cache can be used.
+        // As vfork: the parent waits.
         let before = before_clone(false);
         assert!(matches!((own, mode()), (ThreadMode::Own(_), ThreadMode::Own(_)) | (_, ThreadMode::Alone)));
         after_clone(before, true);

@@ -1,10 +1,9 @@
-//! Background work: memory release, hugepage collapse, and the library's thread.
+//! Background work: memory release, hugepage collapse, and the library's thread (docs/limits.md).
 //!
 //! **What.** A heap of at least [`FROM`] hugepages gets a round each second. A program with threads
-//! gets the thread as soon as its heap grows, since a free may not start one. A program without
-//! runs rounds in its slow paths: a second thread would slow the C library down, endanger `fork`
-//! and break `unshare`. It gets the thread only while [much](is_much) memory is free, which would
-//! stay if the program slept.
+//! gets the thread as soon as its heap grows, since a free may not start one. Others run rounds in
+//! slow paths: a second thread would slow the C library down, endanger `fork` and break `unshare`.
+//! They get it while [much](is_much) memory is free, which would stay if the program slept.
 //!
 //! **Bound.** The thread returns memory that was not wanted for [`DEMAND_S`] within 10 s.
 //!
@@ -12,10 +11,7 @@
 //! request ─ want ──► wanted ──► claim, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
-//!
-//! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a
-//! time. The thread stops before a fork, `unshare` and `setns`, and for good when the main thread
-//! calls `pthread_exit` or the program restricts its system calls.
+//! Requests write `used` and `wanted` under the page heap's lock.
 
 pub(crate) mod life;
 pub(crate) mod thread;
@@ -28,18 +24,18 @@ use life::Life;
 
 pub(crate) const DEFAULT_RATE: u64 = AUTO_RATE;
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Of free memory, that earn a program without threads the thread; and a part of the use.
+/// Free memory, and a part of the use, that earn a program without threads the thread.
 const MUCH: Pages = HugePages(8).pages();
 const MUCH_PART: u32 = 8;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Without change, until the thread is idle: demand is flat, and its surplus gone.
+/// Without change, until the thread is idle.
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Milliseconds in a request's round. The thread's are bounded by time.
 const COLLAPSES: u32 = 4;
-/// Rounds with all collapses used start the thread. A heap's growth alone needs fewer.
+/// With all collapses used; then the thread starts. A heap's growth alone needs fewer.
 const FULL_ROUNDS: u32 = 4;
 /// A fork starts the thread, since writes then break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
@@ -59,10 +55,9 @@ pub(crate) enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Chore {
-    /// Free what signal handlers deferred.
+    /// Frees what signal handlers deferred.
     Later = 16,
     Wake = 8,
-    /// Wakes the thread.
     Refill = 64,
     /// Usage left the watermark band.
     Limits = 4,
@@ -87,20 +82,19 @@ pub(crate) struct Errands {
 
 pub(crate) trait Tended {
     fn set_rate(&self, bytes_per_s: u64);
-    /// Without collapses and limits. Returns whether anything changed, and the pages in use.
+    /// Returns whether anything changed, and the pages in use.
     fn tick(&self) -> (bool, Pages);
     /// Returns whether it succeeded, and whether there may be more.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Refills or clears a hugepage; returns whether to go on.
+    /// Returns whether to go on.
     fn refill(&self) -> bool;
-    /// Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
     /// Returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
     /// Until the heap is used. Takes the heap's lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
-    /// Ignores demand; takes bounded time.
+    /// In bounded time.
     fn release_now(&self);
 }
 
@@ -112,7 +106,7 @@ pub(crate) trait Helper {
     fn nudge(&self);
     fn is_rung(&self) -> bool;
     fn has_company(&self) -> bool;
-    /// Until nudged; returns whether to end.
+    /// Returns whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
@@ -120,14 +114,12 @@ pub(crate) struct Background<C, T> {
     clock: C,
     pub(crate) thread: T,
     pub(crate) life: Life,
-    /// Whether the heap has the rate.
     mode: AtomicU8,
     rate: AtomicU64,
     paced: AtomicBool,
     wanted: AtomicU8,
     used: AtomicU32,
-    /// By time or by hugepages: a growing heap gets its first collapses before its program only
-    /// computes.
+    /// A growing heap gets its first collapses before its program only computes.
     next_round_ns: AtomicU64,
     next_round_at: AtomicU32,
     next_thread_ns: AtomicU64,
@@ -198,7 +190,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// For requests past the page heap.
     pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -213,7 +204,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Under the page heap's lock.
     #[inline]
     pub(crate) fn want_refill(&self) {
         if !self.refills.load(Relaxed) && self.life.is_running() {
@@ -249,7 +239,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// In the parent.
     pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
         if backed < FORK_FROM {
             return false;
@@ -297,7 +286,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
                 self.forget(chore);
                 self.rests_on.store(true, Relaxed);
             }
-            // It begins with a round.
             Chore::Thread => _ = self.wanted.fetch_and(Chore::Limits as u8 | Chore::Later as u8, Relaxed),
             _ => self.forget(chore),
         }
@@ -333,7 +321,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.rate.store(bytes_per_s, Relaxed);
         if self.paced.load(Relaxed) {
             heap.set_rate(bytes_per_s);
-            // A lower rate may have ended it.
             self.want_thread();
         }
     }
@@ -383,7 +370,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         )
     }
 
-    /// In the child.
     pub(crate) fn forked(&self, forks: u32) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
@@ -432,7 +418,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Until `self.used` differs from `used`; returns whether to end.
+    /// Returns whether to end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
         // Requests count themselves and check `asleep` under the page heap's lock. We take it: each
@@ -454,7 +440,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
         let unused = self.used.load(Relaxed) == rounds.used;
         let (changed, in_use) = self.round(true, u32::MAX, heap);
-        // The round's own uses count.
         rounds.used = self.used.load(Relaxed);
         let is_quiet = !changed && unused && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };

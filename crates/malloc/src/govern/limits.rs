@@ -2,9 +2,8 @@
 //!
 //! **What.** Above the *soft limit* free memory goes back to the system; if that is too little,
 //! threads flush their caches, then the callback runs. The heap refuses requests above the *hard
-//! limit* once free memory has gone back. The control group's limit gives the default soft limit.
-//!
-//! **Units.** Bytes in use: memory from the system, metadata, huge objects, touched or not.
+//! limit* once free memory has gone back. Bytes in use: memory from the system, metadata, huge
+//! objects, touched or not.
 //!
 //! **Cost.** Two compares in each use of the page heap; above the soft limit a check once a second
 //! and after each step of growth.
@@ -29,22 +28,20 @@ pub(crate) use setting::Setting;
 
 /// The rest of the control group's limit is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;
-/// Bytes in use from which the control group is read.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
 const READ_EVERY_NS: u64 = 10_000_000_000;
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
-/// For these an idle process wakes each 10 s to read it.
+/// An idle process wakes for these each 10 s.
 const PRESSURE_WAKES_FROM: Pages = Pages(2048);
 const PRESSURE_BYTES: u64 = 256 << 20;
-/// Of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
 const BY_OPTION: u64 = 4;
 
 pub(crate) trait Limited {
     fn gate(&self) -> &Gate;
     fn used(&self) -> u64;
-    /// Down to `most` bytes in use; returns these, and the pages released.
+    /// Returns the bytes in use, and the pages released.
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
     fn shrink(&self, whose: Whose);
@@ -82,7 +79,7 @@ pub(crate) struct Limits<C, S> {
     memory: Kept,
     pressure: AtomicU32,
     changes: Changes,
-    /// The control group's limit as last read (0: none), and its source.
+    /// 0: none.
     group: AtomicU64,
     source: AtomicU64,
     read: AtomicBool,
@@ -152,7 +149,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         setting.bytes(whole, None)
     }
 
-    /// In a program thread without locks; keeps `errno`.
+    /// Without locks; keeps `errno`.
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
@@ -278,7 +275,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// After the hard limit's refusal, for a retry.
     #[cold]
     pub(crate) fn make_room(&self, heap: &impl Limited) -> bool {
         if heap.gate().hard().is_none() {

@@ -10,7 +10,7 @@ use crate::statics::{HEAP, HEAPS};
 use craton_heap::{Found, Misuse};
 use craton_os::process;
 
-/// Returns the heap's handle, never 0.
+/// Never 0.
 pub fn create(options: Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
     let made = if set_up() { HEAPS.create(options) } else { Err(Refused::NoMemory) };
@@ -90,8 +90,6 @@ pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
     HEAPS.class_stats(id as u16, class)
 }
 
-/// By any private heap.
-///
 /// # Safety
 /// No other thread frees it meanwhile.
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {

@@ -1,16 +1,5 @@
-//! Statistics as one document of JSON.
-//!
-//! **State.** Numbers unless quoted, by `craton_tables::counters`; unused classes are omitted:
-//! ```text
-//! { version, library: "…", exe: "…", …table `process`…,
-//!   cache_mode_name: "…", memory_limit_source_name: "…", page_heap: "…",
-//!   classes: [{ …table `class`… }],
-//!   heaps: [{ id, name: "…", …table `heap`…, classes: [{ object_bytes, slabs, objects_out }] }],
-//!   caches: [{ name: "…", …table `cache`… }],
-//!   debug: { …table `kit`… },
-//!   options: { "key": "value" } }
-//! ```
-//! Lengths may change in a moment: a second call's buffer needs spare room.
+//! Statistics as one document of JSON (docs/statistics.md). Unused classes are omitted. Lengths may
+//! change: a second call's buffer needs spare room.
 
 use crate::caches;
 use crate::debug;
@@ -81,7 +70,6 @@ fn open(first: &mut bool) -> &'static str {
     if core::mem::take(first) { "{" } else { ",{" }
 }
 
-/// `before` the first number.
 fn fields(out: &mut Text<'_>, before: &str, numbers: &[(&str, u64)]) {
     for (i, (key, value)) in numbers.iter().enumerate() {
         out.text(if i == 0 { before } else { "," }).text("\"").text(key).text("\":").number(*value);

@@ -1,22 +1,18 @@
 //! The mailbox: options set from outside a running program.
 //!
-//! **What.** `craton set PID KEY=VALUE` finds it by [`crate::observe::inspect`] and writes a
-//! request. Slow requests and, once a second, the library's thread read it. To force a slow request
-//! the writer makes all threads' frees fail ([`craton_heap::thread_cache::ThreadCache::fail`]) and
-//! takes object caches' arrays from their owners; frees into per-CPU caches always check.
+//! **What.** `craton set` writes a request, and makes fast paths fail
+//! ([`craton_heap::thread_cache::ThreadCache::fail`]). Slow requests, frees into per-CPU caches
+//! and, once a second, the library's thread read it.
 //!
 //! **State.** A request has a number above 0, and settings separated by 0; its answer lists refused
-//! ones, `NUMBER:WHY`, separated by 0:
+//! ones, `NUMBER:WHY`, likewise:
 //! ```text
-//! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then
-//! answered = n
+//! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```
-//! The mailbox is idle while `taken` = `answered`. A writer that finds `asked` > 0 sets it to 0,
-//! appends its settings and asks with the next number; the first writer finds its own in that
-//! answer. A writer that gives up stores its number in `left`, then re-reads `asked`: if unchanged,
-//! the process itself reports refusals.
-//!
-//! **Threads.** The thread that exchanges `asked` for 0 owns the request until it answers.
+//! Idle while `taken` = `answered`. A writer that finds `asked` > 0 sets it to 0, appends its
+//! settings and asks with the next number; the first writer finds its own in that answer. A writer
+//! that gives up stores its number in `left`, then re-reads `asked`: if unchanged, the process
+//! itself reports refusals.
 //!
 //! **Unsafe.** Another process writes the texts, plain memory.
 
@@ -39,7 +35,8 @@ pub struct Mailbox {
     answer: UnsafeCell<[u8; Self::TEXT]>,
 }
 
-// SAFETY: only the request's owner and another process use the texts, in the order above.
+// SAFETY: the thread that exchanges `asked` for 0, and another process, use the texts in the order
+// above.
 unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
@@ -74,7 +71,7 @@ impl Mailbox {
         self.asked.load(Relaxed) != 0
     }
 
-    /// By its writer.
+    /// The writer has given up.
     pub(crate) fn is_left(&self) -> bool {
         // ORDERING: SeqCst pairs with the exchange in `serve`.
         self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
@@ -108,7 +105,7 @@ impl Mailbox {
     }
 }
 
-/// Returns the answer's length.
+/// Returns the length.
 fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) -> usize {
     let (most, mut answer, mut refused) = (into.len(), Text::new(into), 0);
     for (i, setting) in request.split(|b| *b == 0).enumerate() {

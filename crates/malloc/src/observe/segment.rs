@@ -1,6 +1,6 @@
-//! The segment: a page of live statistics, exported as `craton_segment`. `struct craton_segment` of
-//! `craton.h` and this layout come from the table in `craton_tables`. [`Rest`] is for readers of a
-//! file ([`crate::observe::shared`]).
+//! The segment: a page of live statistics, exported as `craton_segment`. The table in
+//! `craton_tables` generates the layout. [`Rest`] is for readers of a file
+//! ([`crate::observe::shared`]).
 //!
 //! **State.**
 //! ```text
@@ -43,7 +43,6 @@ macro_rules! segment {
                 }
             }
 
-            /// Without magic and version.
             pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
                 [$((stringify!($name), self.$name.load(Relaxed))),*]
             }
@@ -59,7 +58,6 @@ const REST_AT: usize = 1024;
 
 const _: () = assert!(size_of::<Segment>() == shared_page::BYTES && align_of::<Segment>() == shared_page::BYTES);
 
-/// Zeros until the library is loaded.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Rest {
@@ -86,7 +84,6 @@ struct ClassShare {
     objects_out: AtomicU32,
 }
 
-/// Bytes shown.
 const VALUE_MOST: usize = 36;
 
 /// Of [`Rest::state`].
@@ -155,7 +152,6 @@ impl Segment {
         words
     }
 
-    /// The library is loaded.
     pub(crate) fn has_started(&self) -> bool {
         self.pid.load(Relaxed) != 0
     }

@@ -1,19 +1,13 @@
-//! The segment's page as a file in the folder of the option `stats_dir`.
+//! The segment's page as a file in the folder of the option `stats_dir` (docs/live.md).
 //!
-//! **What.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so counters survive
-//! SIGKILL. Size classes, counted elsewhere, are copied in background rounds and when the heap has
-//! grown by 1/16.
-//!
-//! **State.** `FOLDER/PID-SINCE.stats`; `SINCE`, in hexadecimal, keeps apart the images of an
-//! `exec` and the processes of several containers.
+//! **State.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT). In its name,
+//! `PID-SINCE.stats`, `SINCE` keeps apart the images of an `exec` and the processes of several
+//! containers.
 //! ```text
 //! no folder ──set, before main──► folder ──begin──► shared ──exit──► file removed
 //!                                   ▲                 │
 //!                                   └──fork, in child─┘   shared again at its first slow request
 //! ```
-//!
-//! **Failure.** A child that cannot make its file has none; one made past the C library (`clone`)
-//! counts into its parent's. Truncating the file ends the program, by SIGBUS.
 //!
 //! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
 
@@ -25,11 +19,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
 
-/// For `/PID-SINCE.stats` and the closing 0.
 const NAME_MOST: usize = 48;
 const PATH_MOST: usize = PATH_MAX + NAME_MOST;
 
-/// Least growth between two copies.
 const STEP: u64 = 256 << 10;
 
 pub(crate) struct Shared {
@@ -38,7 +30,7 @@ pub(crate) struct Shared {
     /// The process has started: the folder stays.
     closed: AtomicBool,
     is_shared: AtomicBool,
-    /// In use, from which the classes are copied again; all ones for never.
+    /// When the classes are copied again; all ones for never.
     next_bytes: AtomicU64,
 }
 
@@ -82,7 +74,6 @@ impl Shared {
         into.bytes(self.folder());
     }
 
-    /// At the end of the library's load.
     pub(crate) fn start(&self, segment: &'static Segment) {
         self.closed.store(true, Relaxed);
         describe(segment);
@@ -151,7 +142,6 @@ impl Shared {
         self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
     }
 
-    /// In the child, before it counts.
     pub(crate) fn forked(&self, segment: &'static Segment) {
         if self.is_shared.swap(false, Relaxed) {
             // SAFETY: shared, and this is the only thread.
@@ -161,7 +151,7 @@ impl Shared {
         self.next_bytes.store(next, Relaxed);
     }
 
-    /// At exit. Not in a child made past the C library.
+    /// A child made past the C library leaves its parent's file.
     pub(crate) fn end(&self, segment: &'static Segment) {
         if self.is_shared.load(Relaxed) && segment.pid.load(Relaxed) == u64::from(process::id()) {
             segment.rest.state.store(EXITED, Relaxed);

@@ -1,10 +1,10 @@
-//! The page heap's numbers in the segment, collected when the program asks and at each tick.
+//! The page heap's numbers in the segment.
 //!
 //! **From.** TEMERAIRE §4: a number for each component of Figure 7; §5: hugepage coverage.
 //!
-//! **Threads.** Numbers of one step agree at one moment; the walk over hugepages is a second step,
-//! in large heaps several. In a signal handler that interrupted a request the last numbers stay:
-//! its thread may hold the page heap's lock.
+//! **Threads.** Numbers of one step agree; the walk over hugepages is another step. A signal
+//! handler that interrupted a request reads the last numbers: its thread may hold the page heap's
+//! lock.
 
 use crate::observe::segment;
 use crate::statics::{HEAP, SEGMENT, SHARED};
@@ -49,7 +49,7 @@ pub(crate) fn ticked(pages: u64) {
     classes();
 }
 
-/// The heap of a shared page has grown. Shares it first in a fork's child.
+/// The heap has grown. Shares the page first in a fork's child.
 #[cold]
 pub(crate) fn publish() {
     if SHARED.is_shared_or_begins(&SEGMENT) {

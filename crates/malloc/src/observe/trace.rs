@@ -1,17 +1,10 @@
-//! The trace of page heap requests, for `craton replay`.
-//!
-//! **What.** The option `trace=PATH` writes span events into a file of format
-//! [`craton_pages::trace`], live spans first. `%p` is the process's number. The cache's spans and
-//! huge objects are not recorded.
+//! The trace of page heap requests (docs/trace.md), in the format of [`craton_pages::trace`].
 //!
 //! **Threads.** Lock order: page heap → recorder. The first keeps events in true order.
 //!
-//! **Failure.** A file that another process writes gives no message: children inherit the option.
-//! At the bound, or if the file cannot grow, events are dropped and counted. A killed process
-//! leaves a readable file without an end.
+//! **Failure.** A killed process leaves a readable file without an end.
 //!
-//! **Cost.** On: 12 cycles for a checksum, two stores and the coarse clock for each event; a page
-//! fault every 255 events, a new window every 65,280.
+//! **Cost.** On: two stores, a checksum of 12 cycles and the coarse clock for each event.
 //!
 //! **Unsafe.** Takes the recorder from the lock that a fork holds.
 
@@ -99,8 +92,7 @@ impl Tracer {
         }
     }
 
-    /// The file is the parent's. `nested`: a signal handler may have interrupted the recorder; its
-    /// window stays mapped.
+    /// `nested`: a signal handler may have interrupted the recorder; its window stays mapped.
     ///
     /// # Safety
     /// The lock is held for a fork.
@@ -136,7 +128,6 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// Records at most `bound` events.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
@@ -179,8 +170,7 @@ impl Recorder {
         (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
     }
 
-    /// Begins a block. Seals the full one only if another follows: a sealed last one looks
-    /// truncated.
+    /// Seals the full block only if another follows: a sealed last one looks truncated.
     fn turn(&mut self) -> bool {
         let next = (self.block + 1) * BLOCK_BYTES as u64;
         if next < self.window + WINDOW as u64 {

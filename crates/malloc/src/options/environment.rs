@@ -5,9 +5,9 @@
 use core::ffi::{CStr, c_char};
 use craton_kit::is_check;
 
-///
 /// # Safety
-/// As [`find`], and no thread changes the environment meanwhile.
+/// `environment` is null, or a null-terminated array of C strings, which no thread changes
+/// meanwhile.
 pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
     // SAFETY: by the contract.
     let text = unsafe { text_in(environment) }.unwrap_or_default();

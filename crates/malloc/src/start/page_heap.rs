@@ -1,8 +1,6 @@
-//! The option `page_heap`: TEMERAIRE's, or one whose short spans LLFree's frames place. The first
-//! request reads it, often before other options.
-//!
-//! **State.** The frames' zone and arrays are one permanent mapping: 66 bytes for each possible
-//! hugepage, 2 of them touched at once. Without memory for it TEMERAIRE's page heap serves.
+//! The option `page_heap`: TEMERAIRE's, or one whose short spans LLFree's frames place. The frames'
+//! zone and arrays are one permanent mapping: 66 bytes for each possible hugepage, 2 of them
+//! touched at once. Without it TEMERAIRE's page heap serves.
 //!
 //! **Unsafe.** Lays arrays out in a mapping.
 
@@ -93,7 +91,6 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         + bytes::<ZoneOfPages>(1);
     let page = process::page_size();
     let mut at = mapping::map((rows + rest).next_multiple_of(page), page)?;
-    // The zone alone uses this mapping, so arrays are contiguous.
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes
@@ -104,8 +101,8 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         // SAFETY: by the contract.
         unsafe { core::slice::from_raw_parts(at as *const T, len) }
     }
-    // SAFETY: the mapping is zero and ours for ever; each part has the length counted above and
-    // starts a cache line. Zero is valid for atomics, hence for a `Local`.
+    // SAFETY: zeros, ours for ever; each part has the length counted above and starts a cache line.
+    // Zero is valid for atomics, hence for a `Local`.
     let metadata = unsafe {
         Metadata {
             rows: array(next(rows), sizes.rows),

@@ -1,5 +1,4 @@
-//! A process in virtual time. Its thread's sleep advances the clock; the floor and the machine are
-//! simulated.
+//! A process in virtual time: its thread's sleep advances the clock.
 
 use super::ground::{Ground, ground};
 use crate::govern::background::{Background, Chore, Helper, Tended};
@@ -340,7 +339,6 @@ impl Process {
         self.clock.now_ns() / SECOND_NS
     }
 
-    /// The thread does its rounds.
     pub(crate) fn sleep(&self, seconds: u64) {
         let end = self.clock.now_ns() + seconds * SECOND_NS;
         let mut rounds = self.background.rounds();

@@ -1,6 +1,5 @@
 //! Admission: which threads get a cache, and how large it grows. `caches=auto` admits the first
-//! thread, and busy ones up to [`PER_PROCESSOR`] caches a CPU and at least [`LEAST`] in all; others
-//! use per-CPU caches.
+//! thread, and busy ones while few; others use per-CPU caches.
 //!
 //! **Threads.** Written under the registry's lock, read without: admission may be early or late.
 
@@ -11,7 +10,6 @@ const LEAST: usize = 16;
 /// Requests before a thread earns a cache.
 const USES_WITHOUT: u64 = 256;
 const CACHE_BYTES: usize = 2 << 20;
-/// In all; beyond, new caches get less.
 const ALL_BYTES: usize = 32 << 20;
 const LEAST_BYTES: usize = 256 << 10;
 
@@ -26,7 +24,6 @@ pub(crate) enum CachesFor {
 pub(crate) struct Admission {
     caches_for: AtomicU8,
     cache_bytes: AtomicUsize,
-    /// Threads with a cache.
     own: AtomicUsize,
     most: AtomicUsize,
 }

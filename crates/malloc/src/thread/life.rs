@@ -16,7 +16,7 @@ use craton_os::cpus;
 use craton_os::rseq::Rseq;
 use craton_os::thread::Key;
 
-/// New caches per flush of the per-CPU caches.
+/// New caches between flushes of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
 /// Counts the request if that decides on a cache.
@@ -38,7 +38,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// Follows a pending flush request.
+/// Follows a flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
@@ -93,7 +93,6 @@ fn prepare_for_threads(_caches: &Registry) {
     HEAP.use_shards(processors);
 }
 
-/// When the first thread without a cache allocates.
 pub(crate) fn register_threads() {
     if !PROCESSOR_CACHES.in_use() {
         nested::within(|| {

@@ -11,15 +11,8 @@
 //! Fresh, PerCpu, Ending ─ makes a task that shares its words, also by vfork ─► Alone, until it is over
 //! any but Alone         ─ a signal handler interrupts a part that takes locks ─► Nested, until it returns
 //! ```
-//! Own in a child of vfork uses its parent's cache: the parent waits. A thread that shares its
-//! words is never Nested: the other task may have set the second.
-//!
-//! | mode   | slow malloc                                        | slow free                        |
-//! |--------|----------------------------------------------------|----------------------------------|
-//! | Own    | refills the cache from the central list            | to the cache or the central list |
-//! | PerCpu, Ending | per-CPU cache, refilled when empty         | per-CPU cache, flushed when full |
-//! | Alone  | one object of the central list, under its lock     | likewise                         |
-//! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later; realloc moves |
+//! In a child of vfork Own uses its parent's cache: the parent waits. Alone is never Nested: the
+//! other task may have set the second word.
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;
@@ -29,7 +22,7 @@ pub(crate) enum ThreadMode {
     Own(*mut ThreadCache),
     Fresh,
     PerCpu,
-    /// The cache is returned; the thread gets no other.
+    /// The thread gets no other cache.
     Ending,
     /// The kernel does not restart its sequences, or another task shares its words.
     Alone,
@@ -69,7 +62,7 @@ impl ThreadMode {
         }
     }
 
-    /// `rseq` is the thread's area, if per-CPU caches are on. `earns_cache` counts the request.
+    /// `rseq`: the thread's area, if per-CPU caches are on. `earns_cache` counts the request.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {

@@ -1,10 +1,8 @@
-//! Requests of signal handlers that interrupted a request, wrong as they are.
+//! Requests of signal handlers that interrupted a request, wrong as they are (docs/errors.md).
 //!
 //! **What.** The thread's flag is set while its request takes locks; a request that finds it set is
-//! a handler's, which would hang: reported once, and served from an [`area`] apart. That keeps its
-//! frees until a request may take locks; objects that only a lock could classify stay for good. A
-//! handler that interrupts the fast path shows in the list's count
-//! ([`craton_heap::thread_cache::ThreadCache::miscount`]).
+//! a handler's, which would hang: served from an [`area`] apart. That keeps its frees until a
+//! request may take locks; objects that only a lock could classify stay for good.
 //!
 //! **Cost.** Two stores to thread-local memory in each slow request.
 

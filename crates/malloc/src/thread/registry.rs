@@ -1,8 +1,6 @@
-//! The registry: all thread caches and their memory.
-//!
-//! **What.** Mappings stay; the next thread resets and reuses a returned cache. In a fork's child
-//! the objects of lost threads' caches are lost: a thread stopped between two stores may have one
-//! both in a slab and on its list.
+//! The registry: all thread caches and their memory, which stays. In a fork's child the objects of
+//! lost threads' caches are lost: a thread stopped between two stores may have one both in a slab
+//! and on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows their list.
 
@@ -32,7 +30,7 @@ impl Registry {
         self.taken
     }
 
-    /// For a hardened heap or not, always the same; `None` without memory.
+    /// For a hardened heap or not, always the same.
     pub(crate) fn alloc(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
             // SAFETY: listed caches exist; `taken` changes only under the registry's lock.
@@ -56,7 +54,7 @@ impl Registry {
         self.taken -= 1;
     }
 
-    /// In the child only the calling thread's cache, if any, is in use.
+    /// Other threads are gone.
     pub(crate) fn forked(&mut self, own: *mut ThreadCache) {
         self.taken = 0;
         for cache in self.all() {

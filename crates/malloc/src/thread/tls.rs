@@ -16,7 +16,6 @@ pub(crate) use words::{arrays, building, count_use, get, is_inside, set, set_arr
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as words;
 
-/// Two tasks share the word: each asks the system.
 const SHARED: usize = usize::MAX;
 
 /// Asked for once; each time in tasks that share the word ([`share_number`]). A process made past
@@ -33,7 +32,6 @@ pub(crate) fn thread_id() -> u32 {
     }
 }
 
-/// The thread belongs to another process now.
 pub(crate) fn clear_number() {
     words::set_number(0);
 }
@@ -46,7 +44,7 @@ pub(crate) fn none() -> *mut ThreadCache {
     NO_CACHE.get(0)
 }
 
-/// The thread has returned its cache and gets no other.
+/// The thread gets no other cache.
 pub(crate) fn gone() -> *mut ThreadCache {
     NO_CACHE.get(1)
 }

@@ -8,6 +8,7 @@ fn options(name: &[u8]) -> Options<'_> {
     Options { name, ..Options::raw(100) }
 }
 
+/// # Safety
 /// The argument is the test's.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void) -> c_int {
     // SAFETY: a count, and an object of 100 bytes.

@@ -47,15 +47,15 @@ impl Life {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// `begin` returns whether the system allowed a start. `join` first awaits a thread that ended
-    /// itself.
+    /// `join` first awaits a thread that ended itself; `begin` returns whether the system allowed a
+    /// start.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
             return;
         }
-        // ORDERING: SeqCst pairs with the additions to `holds`: we see the hold, or its owner sees
-        // STARTING and waits.
+        // ORDERING: SeqCst pairs with `hold` and `seal`: we see the hold, or its owner sees
+        // STARTING.
         if self.state.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
             return;
         }
@@ -73,14 +73,14 @@ impl Life {
         self.state.store(state, Ordering::Release);
     }
 
-    /// In the thread; `false`: another stops it.
+    /// `false`: another thread stops it.
     pub(crate) fn end_by_itself(&self) -> bool {
         // ORDERING: Release pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Returns the result of `end`, or `false` if no thread ran. `undisturbed` blocks signals;
-    /// `wait` runs while another thread starts or stops it.
+    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. Returns
+    /// the result of `end`, or `false` if no thread ran.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -88,7 +88,7 @@ impl Life {
         end: impl Fn() -> bool,
     ) -> bool {
         loop {
-            // ORDERING: SeqCst pairs with the exchange in `start`, which looks for holds after it.
+            // ORDERING: SeqCst pairs with the exchange in `start`, which reads holds after it.
             match self.state.load(Ordering::SeqCst) {
                 NONE | REFUSED => return false,
                 STARTING | STOPPING => wait(),
@@ -109,7 +109,7 @@ impl Life {
         }
     }
 
-    /// Holds off starts; a running thread needs [`Life::stop`].
+    /// A running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
@@ -119,7 +119,7 @@ impl Life {
         self.holds.fetch_sub(1, Relaxed);
     }
 
-    /// Ends starts for good; a running thread needs [`Life::stop`].
+    /// For good; a running thread needs [`Life::stop`].
     pub(crate) fn seal(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);

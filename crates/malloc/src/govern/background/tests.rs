@@ -234,7 +234,6 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     assert!(p.thread.nudges.get() > nudges, "a request wakes it");
 }
 
-/// Half its heap.
 fn broken() -> (&'static Process, Vec<*mut u8>) {
     let p = process(96);
     p.floor.sim().set_thp(ThpMode::Madvise);

@@ -9,7 +9,6 @@ use craton_os::{Bell, process, thread};
 
 pub(crate) struct HelperThread {
     end: Bell,
-    /// From start to join.
     hidden: AtomicUsize,
     owner: AtomicU32,
 }
@@ -19,7 +18,6 @@ impl HelperThread {
         Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
-    /// Where another process writes.
     pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
         Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
     }

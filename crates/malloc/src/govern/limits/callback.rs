@@ -1,6 +1,5 @@
-//! The program's callback for a passed soft limit.
-//!
-//! **Threads.** Runs in a program thread that allocates, without our locks; never twice at once.
+//! The program's callback for a passed soft limit. It runs in a thread that allocates, without our
+//! locks; never twice at once.
 //!
 //! **Unsafe.** Calls the program's function.
 
@@ -9,7 +8,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, thread};
 
-/// With its argument, the soft limit and the bytes in use. May allocate; must return.
+/// May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
 pub(crate) struct Callback {
@@ -55,7 +54,7 @@ impl Callback {
         self.caller.store(0, Ordering::Release);
     }
 
-    /// In the child only the calling thread can be in the callback.
+    /// The child has only the calling thread.
     pub(super) fn forked(&self) {
         if self.caller.load(Relaxed) != thread::own_number() {
             self.caller.store(0, Relaxed);

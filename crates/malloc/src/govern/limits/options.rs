@@ -1,5 +1,5 @@
-//! The limit options, and reports of limits that cannot be kept. A limit below the bytes in use, or
-//! a hard one below the soft one, is only reported: a program may set it at any time.
+//! The limit options. A limit below the bytes in use, or a hard one below the soft one, is only
+//! reported: a program may set it at any time.
 
 use super::{Kept, Limited, Limits, Setting, System, Whose};
 use crate::observe::text::Text;
@@ -75,7 +75,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// `before`: the old limits.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
             heap.shrink(Whose::Own);

@@ -1,6 +1,5 @@
-//! An amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in
-//! any case) for powers of 1024 · a percentage. As a word: 0 for `auto` and unset, the highest
-//! number for none, percentages below.
+//! An amount of memory: `none` · `auto` · bytes, with a unit for powers of 1024 · a percentage. As
+//! a word: 0 for `auto` and unset, the highest number for none, percentages below.
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

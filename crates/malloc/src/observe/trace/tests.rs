@@ -1,5 +1,3 @@
-//! Read back.
-
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, process};
 use core::sync::atomic::AtomicU32;

@@ -1,5 +1,5 @@
-//! Memory for signal handlers that interrupted a request: [`Area::BYTES`], handed out once from
-//! start to end; and a list of objects that they freed, linked by their first words.
+//! Memory for signal handlers that interrupted a request, handed out once from start to end; and a
+//! list of objects that they freed, linked by their first words.
 //!
 //! **Unsafe.** Hands out parts of its memory, and links objects given up.
 
@@ -36,7 +36,7 @@ impl Area {
         }
     }
 
-    /// Of bytes, used count and deferred frees, for readers of the memory.
+    /// For readers of the memory.
     pub(crate) const fn parts(this: *const Self) -> [*const u8; 3] {
         let start = this.cast::<u8>();
         [
@@ -89,7 +89,6 @@ impl Area {
         }
     }
 
-    /// The first links to the next.
     pub(crate) fn pop_deferred(&self) -> *mut u8 {
         // ORDERING: Acquire pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)

@@ -5,12 +5,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::thread::Key;
 
-/// Plus 1; 0 until the first [`set`].
+/// The key's number plus 1; 0 until the first [`set`].
 fn cache_key() -> &'static AtomicU32 {
     &TLS_KEYS[0]
 }
 
-/// Plus 1.
 fn building_key() -> &'static AtomicU32 {
     &TLS_KEYS[1]
 }

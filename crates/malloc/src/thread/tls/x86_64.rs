@@ -39,7 +39,6 @@ global_asm!(
     none = sym crate::statics::NO_CACHE,
 );
 
-/// The offset from the thread pointer.
 macro_rules! place {
     ($name:literal) => {
         concat!("mov {p}, qword ptr [rip + ", $name, "@GOTTPOFF]")
@@ -49,7 +48,7 @@ macro_rules! place {
 macro_rules! read {
     ($name:literal) => {{
         let word: usize;
-        // SAFETY: a word defined above, which only this thread writes.
+        // SAFETY: a word defined above, which only this thread uses.
         unsafe {
             asm!(
                 place!($name),
@@ -64,7 +63,7 @@ macro_rules! read {
 
 macro_rules! write {
     ($name:literal, $word:expr) => {{
-        // SAFETY: a word defined above, which only this thread reads.
+        // SAFETY: as in `read`.
         unsafe {
             asm!(
                 place!($name),
