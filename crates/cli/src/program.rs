@@ -60,7 +60,6 @@ fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
     Some((obstacle, format!("{} {}", plain(&name.to_string_lossy()), obstacle.text())))
 }
 
-///
 /// # Errors
 /// The error of `exec`.
 pub fn check(command: &OsStr) -> Result<(), Failure> {

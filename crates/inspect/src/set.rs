@@ -23,6 +23,7 @@ const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// But for those refused.
     Done(Vec<Refused>),
     /// For the process's next slow request.
     Waits { stopped: bool },

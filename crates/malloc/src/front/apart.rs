@@ -52,7 +52,6 @@ pub(crate) fn free_what_waits() {
     }
 }
 
-///
 /// # Safety
 /// As [`realloc`].
 #[cold]

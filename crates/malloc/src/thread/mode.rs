@@ -20,12 +20,15 @@ use craton_heap::thread_cache::ThreadCache;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadMode {
     Own(*mut ThreadCache),
+    /// No request yet.
     Fresh,
+    /// On per-CPU caches.
     PerCpu,
     /// The thread gets no other cache.
     Ending,
     /// The kernel does not restart its sequences, or another task shares its words.
     Alone,
+    /// A signal handler that interrupted a request.
     Nested { per_cpu: bool },
 }
 
