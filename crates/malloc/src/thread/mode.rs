@@ -19,6 +19,7 @@ use craton_heap::thread_cache::ThreadCache;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadMode {
+    /// Has a cache.
     Own(*mut ThreadCache),
     /// No request yet.
     Fresh,
