@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "CRATON_LIBRARY";
 pub const SEGMENT: &str = "craton_segment";
-/// A build; installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
 /// Absolute, fit for `LD_PRELOAD`.

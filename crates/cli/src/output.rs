@@ -18,7 +18,7 @@ pub enum Output {
 pub struct Opened {
     file: File,
     path: PathBuf,
-    /// New.
+    /// New, and nothing is written yet.
     empty: bool,
 }
 

@@ -3,7 +3,6 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// A build; installations.
 const PLACES: [&str; 2] = ["", "../lib/craton"];
 
 /// A program of the lab lies beside it, or in `lib/craton` beside its `bin`.

@@ -7,7 +7,6 @@ use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
-/// More is damage.
 const MOST: u64 = 1 << 32;
 /// No Linux has more processors.
 pub(crate) const MOST_AREAS: u64 = 8192;
@@ -46,10 +45,8 @@ pub struct Cache {
     /// Of the cache's functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
-    /// By the depot's count.
     pub in_depot: u64,
     pub held_bytes: u64,
-    /// Since the start.
     pub built: u64,
     pub destroyed: u64,
     pub refused: u64,

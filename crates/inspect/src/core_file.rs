@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Of a thread's status; and the bytes behind its registers.
+/// Offsets in a thread's status; and the bytes behind its registers.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;

@@ -66,7 +66,7 @@ pub trait Memory {
     }
 }
 
-/// The stack pointer in the kernel's general registers.
+/// In the kernel's general registers.
 pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };

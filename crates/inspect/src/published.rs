@@ -12,9 +12,7 @@ use std::path::Path;
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 const VERSION: u64 = 1;
 const REST_AT: usize = 1024;
-/// Bytes of a class.
 const CLASS: usize = 16;
-/// Of an option.
 const VALUE: usize = 36;
 const CLASSES_AT: usize = REST_AT + 48;
 const EXITED: u64 = 2;

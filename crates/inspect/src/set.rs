@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(5);
 const FAIL_EVERY: u32 = 10;
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// For a process that has read the request.
+/// For an answer once the request is read.
 const LONGER: Duration = Duration::from_secs(5);
 const MOST_CACHES: usize = 1 << 20;
 

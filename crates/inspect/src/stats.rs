@@ -26,7 +26,6 @@ pub struct ClassLine {
 pub struct HeapLine {
     pub id: u32,
     pub name: String,
-    /// Live.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -41,11 +40,9 @@ pub struct CacheLine {
     pub buffer_bytes: u64,
     pub slabs: u64,
     pub memory_bytes: u64,
-    /// Live.
     pub objects: u64,
     /// For which the slabs have room.
     pub total: u64,
-    /// Free.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
@@ -61,7 +58,6 @@ pub struct Stats {
     pub base: u64,
     /// Address space for use now.
     pub granted_bytes: u64,
-    /// Live.
     pub objects: u64,
     pub bytes: u64,
     /// Live, without those under quarantined buffers.

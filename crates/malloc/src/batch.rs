@@ -14,7 +14,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process;
 use craton_slab::Chain;
 
-/// Returns their number; below `n` with `errno` `ENOMEM`.
+/// Returns the number of objects, aligned to 16; below `n` with `errno` `ENOMEM`.
 ///
 /// # Safety
 /// `out` has room for `n` pointers.

@@ -60,9 +60,9 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 
-/// Before the thread makes a task with its memory and thread pointer. Neither may then use per-CPU
-/// caches, since the kernel restarts only one's sequences, nor, if they run at once, a thread
-/// cache. Returns the argument of [`after_clone`].
+/// Call before the thread makes a task with its memory and thread pointer. Neither may then use
+/// per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
+/// thread cache. Returns the argument of [`after_clone`].
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
     trust_lock_order();

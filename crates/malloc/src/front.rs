@@ -39,6 +39,7 @@ const MAX_SIZE: usize = isize::MAX as usize;
 
 const MAX_CLEARED: usize = 32 << 10;
 
+/// Aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)

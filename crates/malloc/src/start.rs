@@ -25,7 +25,7 @@ use craton_pages::Tracker;
 
 /// `false` without address space.
 pub(crate) fn set_up() -> bool {
-    // ORDERING: Acquire pairs with the Release in `set_up_alone`, publishing the layout.
+    // ORDERING: pairs with the Release in `set_up_alone`, publishing the layout.
     READY.load(Ordering::Acquire) || set_up_and_go_on()
 }
 
@@ -106,7 +106,7 @@ fn set_up_alone() -> Option<bool> {
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
-    // ORDERING: Release pairs with the Acquire in `set_up`.
+    // ORDERING: pairs with the Acquire in `set_up`.
     READY.store(true, Ordering::Release);
     Some(true)
 }

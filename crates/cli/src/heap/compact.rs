@@ -14,7 +14,6 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Free memory decays to nothing.
 const DECAY_MS: u64 = 10_000;
 /// Rounds without a change: slabs, ranges and the end of the file follow each other.
 const QUIET: u32 = 4;

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Before the data of every heap.
+/// Bytes before the data of every heap.
 const LEAST: u64 = 65536;
 const PAGE: u64 = 4096;
 

@@ -90,7 +90,6 @@ pub struct RangeLine {
     pub kind: Kind,
 }
 
-/// By address.
 pub fn ranges(heap: &Heap<view::View>) -> Vec<RangeLine> {
     let undo = heap.undo();
     let line = |range: Range| {

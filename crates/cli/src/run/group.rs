@@ -10,7 +10,6 @@ const UNLIMITED: u64 = 1 << 60;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub limit_bytes: Option<u64>,
-    /// Events.
     pub reached: u64,
     /// Processes that the system killed for it.
     pub kills: u64,

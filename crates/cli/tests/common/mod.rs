@@ -145,7 +145,6 @@ impl Program {
         row(&[&["--pid", &self.pid()], task].concat())
     }
 
-    /// Whether it ended well.
     pub fn end(mut self) -> bool {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().success()

@@ -93,6 +93,7 @@ pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     made
 }
 
+/// In its constructed state.
 #[inline]
 pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
@@ -123,7 +124,7 @@ pub fn alloc_quick(cache: usize) -> *mut u8 {
     unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
-/// Null is ignored.
+/// In its constructed state; null is ignored.
 ///
 /// # Safety
 /// A live object of the cache is given up.

@@ -5,7 +5,8 @@
 //! slow paths: a second thread would slow the C library down, endanger `fork` and break `unshare`.
 //! They get it while [much](is_much) memory is free, which would stay if the program slept.
 //!
-//! **Bound.** The thread returns memory that was not wanted for [`DEMAND_S`] within 10 s.
+//! **Bound.** The thread returns memory that was not wanted for [`DEMAND_S`] 10 s after its last
+//! use.
 //!
 //! ```text
 //! request ─ want ──► wanted ──► claim, in a slow request without locks
@@ -35,7 +36,7 @@ const IDLE_S: u64 = 10;
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Milliseconds in a request's round. The thread's are bounded by time.
 const COLLAPSES: u32 = 4;
-/// With all collapses used; then the thread starts. A heap's growth alone needs fewer.
+/// After these with all collapses used the thread starts. A heap's growth alone needs fewer.
 const FULL_ROUNDS: u32 = 4;
 /// A fork starts the thread, since writes then break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
@@ -461,7 +462,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
-        // ORDERING: Acquire pairs with the Release below.
+        // ORDERING: pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return (true, Pages(0));
         }
@@ -480,7 +481,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         if full >= FULL_ROUNDS {
             self.want_thread();
         }
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         (ticked || collapsed > 0 || limited > 0, in_use)
     }

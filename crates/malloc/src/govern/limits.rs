@@ -161,7 +161,7 @@ impl<C: Clock, S: System> Limits<C, S> {
 
     /// Returns a soft limit that it could not keep, and the use.
     fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
-        // ORDERING: Acquire pairs with the Release below.
+        // ORDERING: pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return None;
         }
@@ -176,7 +176,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let passed = heap.gate().soft().and_then(|soft| self.keep_soft(soft, in_program, heap));
         // Our own steps passed the limit, too.
         heap.looked();
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         passed
     }

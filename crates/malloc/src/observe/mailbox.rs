@@ -73,7 +73,7 @@ impl Mailbox {
 
     /// The writer has given up.
     pub(crate) fn is_left(&self) -> bool {
-        // ORDERING: SeqCst pairs with the exchange in `serve`.
+        // ORDERING: pairs with the exchange in `serve`.
         self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
     }
 
@@ -85,7 +85,7 @@ impl Mailbox {
     }
 
     pub(crate) fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
-        // ORDERING: SeqCst pairs with the writer's stores and the Release below, so the text is
+        // ORDERING: pairs with the writer's stores and the Release below, so the text is
         // complete; and with `is_left`: a writer that stores `left` and sees `asked` comes first.
         let number = self.asked.swap(0, Ordering::SeqCst);
         if number == 0 {
@@ -100,7 +100,7 @@ impl Mailbox {
         // SAFETY: likewise.
         unsafe { self.answer.get().write_volatile(whole) };
         self.answer_len.store(len as u32, Relaxed);
-        // ORDERING: Release pairs with the reader's loads.
+        // ORDERING: pairs with the reader's loads.
         self.answered.store(number, Ordering::Release);
     }
 }

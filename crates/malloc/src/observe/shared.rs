@@ -49,13 +49,13 @@ impl Shared {
     }
 
     fn folder(&self) -> &[u8] {
-        // ORDERING: Acquire pairs with the Release in `set`.
+        // ORDERING: pairs with the Release in `set`.
         let len = self.len.load(Ordering::Acquire);
         // SAFETY: not written after `len`.
         unsafe { &(&*self.folder.get())[..len] }
     }
 
-    /// `false` once the process has started.
+    /// `false` for another folder once the process has started.
     pub(crate) fn set(&self, folder: &[u8]) -> bool {
         if folder == self.folder() {
             return true;
@@ -65,7 +65,7 @@ impl Shared {
         }
         // SAFETY: the process starts: no other thread reads it.
         unsafe { (&mut *self.folder.get())[..folder.len()].copy_from_slice(folder) };
-        // ORDERING: Release pairs with the Acquire in `folder`.
+        // ORDERING: pairs with the Acquire in `folder`.
         self.len.store(folder.len(), Ordering::Release);
         true
     }

@@ -1,6 +1,6 @@
 //! The option `page_heap`: TEMERAIRE's, or one whose short spans LLFree's frames place. The frames'
 //! zone and arrays are one permanent mapping: 66 bytes for each possible hugepage, 2 of them
-//! touched at once. Without it TEMERAIRE's page heap serves.
+//! touched at once. Without memory for it TEMERAIRE's serves.
 //!
 //! **Unsafe.** Lays arrays out in a mapping.
 

@@ -54,7 +54,6 @@ impl Registry {
         self.taken -= 1;
     }
 
-    /// Other threads are gone.
     pub(crate) fn forked(&mut self, own: *mut ThreadCache) {
         self.taken = 0;
         for cache in self.all() {

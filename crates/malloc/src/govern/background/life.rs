@@ -54,14 +54,14 @@ impl Life {
         if !matches!(old, NONE | ENDED) {
             return;
         }
-        // ORDERING: SeqCst pairs with `hold` and `seal`: we see the hold, or its owner sees
+        // ORDERING: pairs with `hold` and `seal`: we see the hold, or its owner sees
         // STARTING.
         if self.state.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
             return;
         }
         // ORDERING: SeqCst, as above.
         if self.holds.load(Ordering::SeqCst) != 0 || self.sealed.load(Ordering::SeqCst) {
-            // ORDERING: Release pairs with the Acquire in `stop`.
+            // ORDERING: pairs with the Acquire in `stop`.
             self.state.store(old, Ordering::Release);
             return;
         }
@@ -69,13 +69,13 @@ impl Life {
             join();
         }
         let state = if begin() { RUNNING } else { REFUSED };
-        // ORDERING: Release pairs with the Acquire in `stop`, and publishes the thread.
+        // ORDERING: pairs with the Acquire in `stop`, and publishes the thread.
         self.state.store(state, Ordering::Release);
     }
 
     /// `false`: another thread stops it.
     pub(crate) fn end_by_itself(&self) -> bool {
-        // ORDERING: Release pairs with the Acquire in `stop`.
+        // ORDERING: pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
@@ -88,16 +88,16 @@ impl Life {
         end: impl Fn() -> bool,
     ) -> bool {
         loop {
-            // ORDERING: SeqCst pairs with the exchange in `start`, which reads holds after it.
+            // ORDERING: pairs with the exchange in `start`, which reads holds after it.
             match self.state.load(Ordering::SeqCst) {
                 NONE | REFUSED => return false,
                 STARTING | STOPPING => wait(),
                 old => {
                     let ended = undisturbed(&|| {
-                        // ORDERING: Acquire pairs with the Release in `start`.
+                        // ORDERING: pairs with the Release in `start`.
                         self.state.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).ok()?;
                         let ended = end();
-                        // ORDERING: Release pairs with the Acquire of the next state change.
+                        // ORDERING: pairs with the Acquire of the next state change.
                         self.state.store(NONE, Ordering::Release);
                         Some(ended)
                     });
@@ -111,7 +111,7 @@ impl Life {
 
     /// A running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
-        // ORDERING: SeqCst pairs with the exchange in `start`.
+        // ORDERING: pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -121,7 +121,7 @@ impl Life {
 
     /// For good; a running thread needs [`Life::stop`].
     pub(crate) fn seal(&self) {
-        // ORDERING: SeqCst pairs with the exchange in `start`.
+        // ORDERING: pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);
     }
 

@@ -44,13 +44,13 @@ impl Callback {
             (*current, self.argument.load(Relaxed))
         };
         let Some(function) = function else { return };
-        // ORDERING: Acquire pairs with the Release below: calls see earlier ones' writes.
+        // ORDERING: pairs with the Release below: calls see earlier ones' writes.
         if self.caller.compare_exchange(0, thread::own_number(), Ordering::Acquire, Relaxed).is_err() {
             return;
         }
         // SAFETY: by the contract of `set`.
         unsafe { function(argument, limit as usize, used as usize) };
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.caller.store(0, Ordering::Release);
     }
 

@@ -11,16 +11,16 @@ impl Changes {
     }
 
     pub(crate) fn record(&self) {
-        // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
+        // ORDERING: pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn until_settled(&self, follow: impl Fn()) {
-        // ORDERING: Acquire pairs with `record`.
+        // ORDERING: pairs with `record`.
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             follow();
-            // ORDERING: AcqRel pairs with `record`.
+            // ORDERING: pairs with `record`.
             let now = self.0.fetch_add(0, Ordering::AcqRel);
             if now == seen {
                 return;

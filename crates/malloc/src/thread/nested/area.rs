@@ -81,7 +81,7 @@ impl Area {
         loop {
             // SAFETY: by the contract.
             unsafe { object.cast::<*mut u8>().write(first) };
-            // ORDERING: Release pairs with the Acquire in `pop_deferred`: the link is seen.
+            // ORDERING: pairs with the Acquire in `pop_deferred`: the link is seen.
             match self.later.compare_exchange(first, object, Ordering::Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,
@@ -90,7 +90,7 @@ impl Area {
     }
 
     pub(crate) fn pop_deferred(&self) -> *mut u8 {
-        // ORDERING: Acquire pairs with the Release in `free_later`.
+        // ORDERING: pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)
     }
 }

@@ -15,7 +15,7 @@ fn building_key() -> &'static AtomicU32 {
 }
 
 fn key() -> Option<Key> {
-    // ORDERING: Acquire pairs with the Release in `set`: the key exists once its number is seen.
+    // ORDERING: pairs with the Release in `set`: the key exists once its number is seen.
     cache_key().load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     if key().is_none()
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `key`. Later threads keep the first key.
+        // ORDERING: pairs with the Acquire in `key`. Later threads keep the first key.
         let _ = cache_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {
@@ -45,7 +45,7 @@ pub(crate) fn arrays() -> usize {
 pub(crate) fn set_arrays(_arrays: usize) {}
 
 pub(crate) fn building() -> usize {
-    // ORDERING: Acquire pairs with the Release in `set_building`.
+    // ORDERING: pairs with the Release in `set_building`.
     building_key().load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn set_building(building: usize) {
     if building_key().load(Ordering::Relaxed) == 0
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `building`.
+        // ORDERING: pairs with the Acquire in `building`.
         let _ = building_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(key) = building_key().load(Ordering::Relaxed).checked_sub(1) {
