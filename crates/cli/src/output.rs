@@ -69,7 +69,7 @@ impl Output {
         }
     }
 
-    /// For tables: standard error if the document uses standard output.
+    /// Standard error if the document uses standard output.
     pub fn beside(output: Option<&Self>) -> Stream {
         if output.is_some_and(Self::is_standard) { Stream::Err } else { Stream::Out }
     }

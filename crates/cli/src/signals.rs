@@ -1,6 +1,5 @@
 //! Handlers for the signals by which people and scripts end a program. Ignored signals, as under
-//! `nohup`, stay so; programs started from here get the default for others, since `exec` drops
-//! handlers.
+//! `nohup`, stay so; started programs get the default for others, since `exec` drops handlers.
 //!
 //! **Unsafe.** Installs handlers, which std cannot.
 

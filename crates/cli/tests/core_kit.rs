@@ -20,7 +20,7 @@ fn what(program: &Program, name: &str, plus: i64) -> Value {
     row
 }
 
-/// Keeps one buffer, frees another, loses some, each in a separate function.
+/// Each in a separate function.
 const UNDER_THE_KIT: &str = "\
     __attribute__((noinline)) void *keeps(void) { char *p = malloc(24); memset(p, 1, 24); return p; }\n\
     __attribute__((noinline)) void gives(char *p) { free(p); }\n\
@@ -202,7 +202,7 @@ fn a_core_of_a_process_with_caches_has_only_what_they_use() {
     let (live, _) = program.row(&["leaks"]);
     let core = place.path("saved.core");
     assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
-    // All reserved address space would be 64 GiB of holes; gcore would write gigabytes of zeros.
+    // All reserved address space would be 64 GiB of holes.
     let bytes = std::fs::metadata(&core).unwrap().len();
     assert!(bytes < 1 << 30, "{bytes} bytes");
     let (found, _) = row(&[&core, "leaks"]);
@@ -269,7 +269,7 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     };
     let newest = || program.row(&["log", "--last", "1"]).0;
     set("debug=audit,redzone,poison");
-    // Sooner or later the log is read while one of its buffers is live.
+    // Sooner or later a buffer is live when the log is read.
     let of_makes = |t: &&Value| t["action"] == "alloc" && t["bytes"] == 3000;
     let found = (0..2000).find_map(|_| {
         let log = program.row(&["log", "--last", "3000"]).0;

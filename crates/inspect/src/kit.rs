@@ -81,9 +81,9 @@ pub struct Log {
 pub struct Kit {
     /// By address.
     pub buffers: Vec<Buffer>,
-    /// Those in objects of the heap, by their start.
+    /// In objects of the heap, by start.
     under: HashMap<u64, u32>,
-    /// Those on private pages, by their start.
+    /// On private pages, by start.
     pages: Vec<u32>,
     page: u64,
     stacks: (u64, u64),
@@ -192,7 +192,7 @@ impl Kit {
         Some(&self.buffers[i])
     }
 
-    /// By its private or guard pages; of two buffers, the one before the address.
+    /// By private or guard pages; of two buffers, the one before the address.
     pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
         let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
         let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);

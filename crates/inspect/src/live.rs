@@ -53,8 +53,7 @@ impl Live {
         Ok(this)
     }
 
-    /// Without registers; `None` if a thread does not sleep. Afterwards ask
-    /// [`Memory::is_unchanged`].
+    /// `None` if a thread does not sleep. Afterwards ask [`Memory::is_unchanged`].
     ///
     /// # Errors
     /// The system's error, with a remedy.
@@ -68,7 +67,7 @@ impl Live {
         let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
         let before = self.stopped.len();
         for id in ids {
-            // An ended thread sends no signal, nor does the first while it waits for the others.
+            // An ended thread sends no signal, nor does the first while it awaits others.
             if !self.stopped.contains_key(&id)
                 && let Some(signal) = self.stop_one(id)?
             {
@@ -96,10 +95,10 @@ impl Live {
         loop {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
-                    // Stops for other reasons are marked above the signal's byte.
+                    // Other stops are marked above the signal's byte.
                     let is_signal = status.as_raw() >> 16 == 0;
                     let signal = status.stopping_signal();
-                    // Not a thread that already stood still by SIGSTOP or the like.
+                    // Not a thread that SIGSTOP or the like had stopped.
                     if !is_signal && signal == Some(libc::SIGTRAP) {
                         restart::restart(id);
                     }
@@ -243,7 +242,6 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// `None` unless all threads sleep.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;

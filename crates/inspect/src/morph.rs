@@ -18,7 +18,6 @@ pub struct Morph {
     page: u64,
     live: Vec<u64>,
     starts: Vec<u64>,
-    /// By page, size and class of old objects.
     old: Vec<(u64, u8)>,
 }
 
@@ -73,7 +72,7 @@ impl Morph {
         heap.reader.bytes(entries + u64::from(entry) * bytes, bytes as usize).map(Some)
     }
 
-    /// Those that begin here, as offset, bytes, class.
+    /// As offset, bytes, class.
     pub fn old_objects(&self) -> impl Iterator<Item = (u64, u64, u8)> {
         set_bits(&self.live).map(|unit| {
             let at = unit * self.unit;

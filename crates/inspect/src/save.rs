@@ -22,7 +22,7 @@ const INFO_BYTES: usize = 136;
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     let fail =
         |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
-    // The kernel's mappings are partly unreadable, and hold no pointers of the program.
+    // The kernel's mappings are partly unreadable, and hold no pointers.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
     let maps: Vec<&Map> = memory.maps().iter().filter(is_in).collect();
@@ -30,7 +30,7 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
         let (name, n) = (memory.name(), maps.len());
         return Err(format!("{name} has {n} mappings, more than a core file written here can have"));
     }
-    // A pipe would keep the process standing until it has a reader.
+    // A pipe would keep the process stopped until it has a reader.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Err(fail(io::Error::other("not an ordinary file")));
     }

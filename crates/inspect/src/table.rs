@@ -35,8 +35,7 @@ impl Table {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
         let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
-        // A position-dependent program that names the table has a copy behind its data, which then
-        // is the table.
+        // A position-dependent program that names the table has it in a copy behind its data.
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);

@@ -35,7 +35,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     let class = size_class::class_of(size);
     let cache = tls::get();
     while done < n {
-        // SAFETY: this thread's cache or one of `NoCaches`; `out` by the contract.
+        // SAFETY: as in `front::malloc`; `out` by the contract.
         unsafe {
             let object = ThreadCache::pop(cache, class);
             if object.is_null() {
@@ -125,7 +125,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
         return 0;
     }
     for pointer in pointers {
-        // SAFETY: this thread's cache or one of `NoCaches`. Marked objects are not recognised.
+        // SAFETY: as in `front::malloc`. Marked objects are not recognised.
         unsafe {
             match ThreadCache::recognise(tls::get(), *pointer) {
                 Some((c, mark)) if run == 0 || c == class => {

@@ -45,8 +45,7 @@ fn set_up_and_go_on() -> bool {
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {
-        // SAFETY: no thread changes the environment so early. All options are read later, and wrong
-        // values reported.
+        // SAFETY: no thread changes the environment so early.
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));

@@ -1,5 +1,4 @@
-//! `craton heap create`. The file is made beside its name and linked to it when whole and durable:
-//! a crash leaves no half-made heap there, and an existing file stays.
+//! `craton heap create`. The file is made beside its name and linked to it when whole and durable.
 
 use super::file;
 use super::print::show;

@@ -9,7 +9,6 @@ use std::process::ExitStatus;
 
 const OTHERS: usize = 5;
 
-/// `main` is the program's first process; `group` has the events meanwhile.
 pub fn sentences(left: &[Published], main: u32, status: ExitStatus, group: Group) -> String {
     let mut others: Vec<&Published> = left.iter().filter(|p| p.pid != main).collect();
     others.sort_by_key(|p| std::cmp::Reverse(p.heap_bytes()));
@@ -51,7 +50,7 @@ pub fn contents(p: &Published) -> String {
             let live = class.objects_out * class.object_bytes;
             format!(", {} in objects of {} bytes", bytes(live.min(heap)), count(class.object_bytes))
         }
-        // Without a copy of the classes nothing is known of the rest.
+        // Without a copy of the classes the rest is unknown.
         _ if p.number("large_allocs") > 0 => format!(", {} in objects above 128 KiB", bytes(large)),
         _ => String::new(),
     };

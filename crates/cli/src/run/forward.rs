@@ -1,5 +1,5 @@
 //! Forwards [`signals::ENDING`] to the program, but not the terminal's Ctrl-C, which the whole
-//! foreground group gets. A signal before the child is known waits for [`to`].
+//! foreground group gets.
 //!
 //! **Unsafe.** Reads the kernel's description of a signal.
 

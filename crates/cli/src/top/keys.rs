@@ -18,7 +18,7 @@ pub struct Terminal {
 }
 
 const WITHOUT_SIZE: (usize, usize) = (80, 24);
-/// The window's size may change during a longer read.
+/// The window may change meanwhile.
 const STEP: Duration = Duration::from_millis(200);
 
 impl Terminal {
@@ -26,7 +26,7 @@ impl Terminal {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // A read returns after a tenth of a second, with or without a key.
+        // A read returns after a tenth of a second.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 1;
         tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;

@@ -43,7 +43,7 @@ impl Samples {
                 let pids = on_craton();
                 known.retain(|(pid, watch)| pids.contains(pid) && watch.page().is_ok());
                 let new = pids.iter().filter(|pid| !known.iter().any(|(known, _)| known == *pid));
-                // Processes without a request so far are read later; forbidden ones never.
+                // Processes without a request are read later; forbidden ones never.
                 let new: Vec<_> = new.filter_map(|pid| Some((*pid, Watch::open(*pid).ok()?))).collect();
                 known.extend(new);
                 let process = |(pid, watch): &(u32, Watch)| {

@@ -1,10 +1,9 @@
 //! System calls that a stop would interrupt.
 //!
-//! **What.** Some system calls of a stopped thread return `EINTR` although no signal came
-//! (signal(7), "Interruption of system calls by stop signals"). They have done nothing by then, so
-//! [`restart`] makes the kernel restart them, with their whole time limits. On other processors
-//! than x86-64 the kernel decides before the stop; [`is_interrupted`] finds such calls for a
-//! message.
+//! **What.** Some system calls of a stopped thread return `EINTR` without a signal (signal(7),
+//! "Interruption of system calls by stop signals"). They have done nothing by then, so [`restart`]
+//! makes the kernel restart them, with their whole time limits. On other processors than x86-64 the
+//! kernel decides before the stop; [`is_interrupted`] finds such calls.
 //!
 //! **Unsafe.** Calls `ptrace`.
 

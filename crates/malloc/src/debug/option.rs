@@ -28,9 +28,9 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
         Some(false) => return true,
         Some(true) => {}
     }
-    // Threads flush, and close these lists, in their next slow path.
+    // Threads close these lists in their next slow path.
     govern::request_flushes();
-    // Per-CPU caches cannot close lists: flush them before the first buffer.
+    // Per-CPU caches cannot: flush them before the first buffer.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }

@@ -9,10 +9,9 @@
 //! ```text
 //! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```
-//! Idle while `taken` = `answered`. A writer that finds `asked` > 0 sets it to 0, appends its
-//! settings and asks with the next number; the first writer finds its own in that answer. A writer
-//! that gives up stores its number in `left`, then re-reads `asked`: if unchanged, the process
-//! itself reports refusals.
+//! A writer that finds `asked` > 0 sets it to 0, appends its settings and asks with the next
+//! number; the first writer finds its own in that answer. A writer that gives up stores its number
+//! in `left`, then re-reads `asked`: if unchanged, the process itself reports refusals.
 //!
 //! **Unsafe.** Another process writes the texts, plain memory.
 

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::{CLASSES, geometry, size_of_class};
 use craton_os::{Line, file_map, process};
 
-/// With all refills counted, and the page heap's numbers collected.
+/// With all refills, and the page heap's numbers.
 pub fn counted() -> &'static Segment {
     HEAP.report_counts();
     telemetry::collect();

@@ -1,10 +1,5 @@
-//! The page heap's numbers in the segment.
-//!
-//! **From.** TEMERAIRE §4: a number for each component of Figure 7; §5: hugepage coverage.
-//!
 //! **Threads.** Numbers of one step agree; the walk over hugepages is another step. A signal
-//! handler that interrupted a request reads the last numbers: its thread may hold the page heap's
-//! lock.
+//! handler may interrupt a holder of the page heap's lock: the last numbers stay.
 
 use crate::observe::segment;
 use crate::statics::{HEAP, SEGMENT, SHARED};

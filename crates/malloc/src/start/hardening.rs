@@ -36,7 +36,7 @@ impl Hardening {
         }
     }
 
-    /// For a new heap. If unset, `find` reads the environment's values.
+    /// If unset, `find` reads the environment's values.
     pub(crate) fn fix(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if self.asked.load(Relaxed) == UNSET {
             find(&|value| {

@@ -57,7 +57,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// If the option is unset, `find` reads the environment's values.
+    /// If unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));

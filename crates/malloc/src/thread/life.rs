@@ -19,7 +19,7 @@ use craton_os::thread::Key;
 /// New caches between flushes of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// Counts the request if that decides on a cache.
+/// Counts the request if that decides.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -29,8 +29,7 @@ pub(crate) fn server() -> Server<&'static Rseq> {
     }
 }
 
-/// At the first request. The kernel can wrongly seem to restart the sequences of a task made past
-/// the C library.
+/// The kernel can wrongly seem to restart the sequences of a task made past the C library.
 #[cold]
 fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     let registered = rseq.is_registered();
@@ -59,7 +58,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let cache = nested::within(new_cache)?;
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);
-    // Now this thread can allocate, as the next line may (see `Key::set`).
+    // Now this thread can allocate, as `Key::set` may.
     if let Some(key) = EXIT_KEY.load(Relaxed).checked_sub(1) {
         Key::from_number(key).set(cache as usize);
     }

@@ -1,6 +1,5 @@
-//! The registry: all thread caches and their memory, which stays. In a fork's child the objects of
-//! lost threads' caches are lost: a thread stopped between two stores may have one both in a slab
-//! and on its list.
+//! The registry: all thread caches. In a fork's child the objects of lost threads' caches are lost:
+//! a thread stopped between two stores may have one both in a slab and on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows their list.
 

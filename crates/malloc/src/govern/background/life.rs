@@ -47,7 +47,7 @@ impl Life {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// `join` first awaits a thread that ended itself; `begin` returns whether the system allowed a
+    /// `join` awaits a thread that ended itself; `begin` returns whether the system allowed a
     /// start.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
@@ -79,8 +79,8 @@ impl Life {
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. Returns
-    /// the result of `end`, or `false` if no thread ran.
+    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. `false`:
+    /// none ran.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -88,7 +88,7 @@ impl Life {
         end: impl Fn() -> bool,
     ) -> bool {
         loop {
-            // ORDERING: pairs with the exchange in `start`, which reads holds after it.
+            // ORDERING: pairs with the exchange in `start`.
             match self.state.load(Ordering::SeqCst) {
                 NONE | REFUSED => return false,
                 STARTING | STOPPING => wait(),
@@ -119,7 +119,7 @@ impl Life {
         self.holds.fetch_sub(1, Relaxed);
     }
 
-    /// For good; a running thread needs [`Life::stop`].
+    /// For good; as [`Life::hold`].
     pub(crate) fn seal(&self) {
         // ORDERING: pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);

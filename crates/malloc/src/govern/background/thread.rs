@@ -36,8 +36,8 @@ impl Helper for HelperThread {
         // A process cloned past the C library has no thread.
         let ours = self.owner.load(Relaxed) == process::id();
         if ours {
-            // SAFETY: `Life` admits one caller at a time, after a start and before the next: this
-            // process started the thread, and joins it once.
+            // SAFETY: this process started the thread; `Life` admits one caller, after a start and
+            // before the next.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
         ours

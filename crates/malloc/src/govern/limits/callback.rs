@@ -15,7 +15,6 @@ pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
     /// Under the lock of `function`.
     argument: AtomicPtr<c_void>,
-    /// In the callback, or 0.
     caller: AtomicUsize,
 }
 
@@ -44,7 +43,7 @@ impl Callback {
             (*current, self.argument.load(Relaxed))
         };
         let Some(function) = function else { return };
-        // ORDERING: pairs with the Release below: calls see earlier ones' writes.
+        // ORDERING: pairs with the Release below: calls see earlier writes.
         if self.caller.compare_exchange(0, thread::own_number(), Ordering::Acquire, Relaxed).is_err() {
             return;
         }

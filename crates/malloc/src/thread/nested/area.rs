@@ -1,5 +1,5 @@
-//! Memory for signal handlers that interrupted a request, handed out once from start to end; and a
-//! list of objects that they freed, linked by their first words.
+//! Memory for signal handlers that interrupted a request, handed out once; and a list of objects
+//! that they freed, linked by their first words.
 //!
 //! **Unsafe.** Hands out parts of its memory, and links objects given up.
 
