@@ -20,7 +20,7 @@ fn what(program: &Program, name: &str, plus: i64) -> Value {
     row
 }
 
-/// Each in a separate function.
+/// Keeps, frees and loses buffers, each in a separate function.
 const UNDER_THE_KIT: &str = "\
     __attribute__((noinline)) void *keeps(void) { char *p = malloc(24); memset(p, 1, 24); return p; }\n\
     __attribute__((noinline)) void gives(char *p) { free(p); }\n\

@@ -120,7 +120,7 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// `other` is of the same class.
+/// Whether an unaligned object of `size` serves for `other`, too.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A kit's buffer has exactly the requested size.

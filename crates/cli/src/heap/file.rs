@@ -56,8 +56,7 @@ pub fn journal(path: &Path) -> Option<PathBuf> {
     Some(path.with_added_extension(JOURNAL_EXTENSION)).filter(|journal| journal.exists())
 }
 
-/// An unclosed file has a log of craton-kv: only that program can redo it, and would find it void
-/// after a repair.
+/// Only craton-kv can redo its log, and would find it void after a repair.
 pub fn refuse_log(path: &Path) -> Result<(), Failure> {
     let Some(log) = ["log0", "log1"].map(|name| path.with_added_extension(name)).into_iter().find(|log| log.exists())
     else {

@@ -10,7 +10,7 @@ use crate::statics::{HEAP, HEAPS};
 use craton_heap::{Found, Misuse};
 use craton_os::process;
 
-/// Never 0.
+/// Returns a handle, never 0.
 pub fn create(options: Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
     let made = if set_up() { HEAPS.create(options) } else { Err(Refused::NoMemory) };

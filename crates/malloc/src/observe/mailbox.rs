@@ -5,7 +5,7 @@
 //! and, once a second, the library's thread read it.
 //!
 //! **State.** A request has a number above 0, and settings separated by 0; its answer lists refused
-//! ones, `NUMBER:WHY`, likewise:
+//! ones, `NUMBER:WHY`, likewise. Idle while `taken` = `answered`.
 //! ```text
 //! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```

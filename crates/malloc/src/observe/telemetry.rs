@@ -1,3 +1,7 @@
+//! The page heap's numbers in the segment.
+//!
+//! **From.** TEMERAIRE §4: a number for each component of Figure 7; §5: hugepage coverage.
+//!
 //! **Threads.** Numbers of one step agree; the walk over hugepages is another step. A signal
 //! handler may interrupt a holder of the page heap's lock: the last numbers stay.
 
