@@ -79,8 +79,8 @@ impl Life {
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. `false`:
-    /// none ran.
+    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. Returns
+    /// the result of `end`, or `false` if no thread ran.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
