@@ -1,12 +1,8 @@
-//! Lanes: where threads write redo lines.
+//! Lanes: where threads write redo lines. Lines of epoch e lie in half e % 2 of a lane's ring;
+//! stored home lines that are not written back are in list e % 2.
 //!
-//! **What.** A ring of lines in the medium, a list of home lines that are stored and not written
-//! back, and the thread's cached objects.
-//!
-//! **State.** Lines of epoch e lie in half e % 2 of the ring; dirty lines likewise in list e % 2.
-//!
-//! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled: its homes
-//! are durable. *NL2* A line's homes are stored after the line is committed.
+//! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled. *NL2* A
+//! line's homes are stored after the line is committed.
 //!
 //! **Threads.** The lock of a lane covers all its words. A thread that has a lane alone takes no
 //! lock on media without write-back.
@@ -21,7 +17,6 @@ use craton_base::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin};
 use craton_base::{LINE_BYTES, Medium};
 use header::{encode_pending, encode_used, pending_key};
 
-/// Home lines that are not written back, for one epoch.
 #[derive(Default)]
 struct Dirty {
     lines: Box<[AtomicU64]>,
@@ -32,17 +27,16 @@ pub struct Lane {
     locked: AtomicBool,
     /// Of `used`.
     epoch: AtomicU64,
-    /// Of that epoch.
     used: AtomicU32,
-    /// The header names it: recovery reads no ring of another generation.
+    /// In the header: recovery reads no ring of another generation.
     generation: AtomicU64,
     dirty: [Dirty; 2],
-    /// Lines of this epoch's list, by their lowest bits: most lines come again soon.
+    /// Of this epoch's list, by lowest bits: most lines come again soon.
     recent: [AtomicU64; RECENT],
-    /// Objects reserved in this lane, less those published or cancelled in it.
+    /// Reserved in this lane, less those published or cancelled in it.
     reserved: AtomicU64,
     header: u64,
-    /// What counts of pending lines are mixed with.
+    /// Of counts of pending lines.
     pending_key: u64,
     ring: u64,
     half: u32,
@@ -52,11 +46,10 @@ pub struct Lane {
     pub tcache: Tcache,
 }
 
-/// Lines beyond its parts that an operation may write: a slab that changes its class, a new one,
-/// and one that goes.
+/// Lines beyond an operation's parts: a slab that changes its class, a new one, one that goes.
 pub const SPARE: u32 = 3;
 const RECENT: usize = 64;
-/// Dirty lines of a new slab's header.
+/// Of a new slab's header.
 const SLAB_LINES: u32 = 14;
 
 impl Lane {
@@ -91,7 +84,7 @@ impl Lane {
             loop {
                 spin();
                 std::thread::yield_now();
-                // loom lets a load see the older value for ever.
+                // In loom a load may see the older value for ever.
                 if cfg!(loom) || !self.locked.load(Ordering::Relaxed) {
                     break;
                 }
@@ -114,7 +107,7 @@ impl Lane {
         }
     }
 
-    /// Whether `lines` more fit for an epoch, with their homes; begins the epoch. Lane locked.
+    /// Whether `lines` more fit; begins the epoch. Lane locked.
     #[inline]
     pub fn has_room(&self, epoch: u64, lines: u32) -> bool {
         if self.epoch.load(Ordering::Relaxed) != epoch {
@@ -138,9 +131,8 @@ impl Lane {
         }
     }
 
-    /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
-    /// Elsewhere the lines lie at the ring's beginning, and count while the header has their
-    /// number.
+    /// Commits one operation, and stores its homes. With flushes, the lane is locked and has room;
+    /// without, the lines count while the header has their number.
     #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
@@ -174,8 +166,7 @@ impl Lane {
         }
     }
 
-    /// `commit` of one part. Returns whether the home's bits were as the line expects; with
-    /// flushes, the caller has checked that.
+    /// Returns whether the home's bits were as expected. With flushes, the caller has checked.
     #[inline(always)]
     pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) -> bool {
         if M::FLUSHES {
@@ -189,10 +180,10 @@ impl Lane {
         was_right
     }
 
-    /// Returns whether the bits that the line frees were set.
+    /// Whether the bits that the line frees were set.
     #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
-        // Another thread that finds an object in the slot may free it at once.
+        // Before the slot: another thread may free the object at once.
         match redo.kind {
             Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
             Kind::AllocGuest => self.apply_rare(medium, redo),
@@ -221,7 +212,6 @@ impl Lane {
         slab::redo(medium, self.seed, redo, |at| self.mark_dirty::<M>(at));
     }
 
-    /// Lists the line of a stored word.
     #[inline]
     pub fn mark_dirty<M: Medium>(&self, at: u64) {
         if M::FLUSHES {
@@ -238,7 +228,7 @@ impl Lane {
         }
     }
 
-    /// Writes the operation's homes back, the last stored first, and waits for them.
+    /// The last stored first.
     #[cold]
     fn write_back<M: Medium>(&self, medium: &M) {
         let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
@@ -254,14 +244,14 @@ impl Lane {
         into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
     }
 
-    /// The lane is this thread's, or locked, as for its cached objects.
+    /// The lane is this thread's, or locked.
     #[inline]
     pub fn count_reserved(&self, objects: i64) {
         let count = self.reserved.load(Ordering::Relaxed).wrapping_add_signed(objects);
         self.reserved.store(count, Ordering::Relaxed);
     }
 
-    /// The sum over all lanes, wrapping, is the number of reserved objects.
+    /// Wraps; the sum over all lanes counts.
     pub fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
@@ -271,7 +261,7 @@ impl Lane {
     }
 }
 
-/// The seed of a line's check word, which so covers the heap and the offset `at` too.
+/// Check words so cover the heap and the offset.
 #[inline]
 pub fn seed_of(heap: u64, at: u64) -> u64 {
     heap ^ at.rotate_left(40)
