@@ -1,4 +1,4 @@
-//! A crash at any moment leaves the state before or after the operation in flight.
+//! A crash leaves the state before or after the operation in flight.
 
 use crate::model::{compare, step};
 use crate::random::Random;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Each image's contents equal one of the two models.
+/// Each image has one of the two contents.
 fn check(images: &[Image], before: &Model, after: &Model) {
     for image in images {
         let tree = Tree::open(Memory::restarted(image), ROOT).unwrap_or_else(|error| panic!("{error}"));
@@ -30,7 +30,7 @@ fn every_operation_is_all_or_nothing() {
             let before = model.clone();
             step(&tree, &mut model, &mut random, 900, i % 1000 < 700);
             let mut now = tree.store().images();
-            // Images repeat where a line was durable already.
+            // Where a line was durable already.
             now.dedup_by(|a, b| a == b);
             images += now.len();
             check(&now, &before, &model);
