@@ -10,6 +10,7 @@
 //! **Invariants.** *KV1* the ranges of the leaves divide all keys. *KV2* a key lies in at most one
 //! leaf, at most once. *KV3* every published object is reached from the root. *KV4* each change is
 //! one commit, so that a crash leaves the state before or after it.
+
 mod check;
 mod clear;
 pub mod heap;

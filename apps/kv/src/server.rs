@@ -206,7 +206,7 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
         let _ = disk.log.fill(disk.fill_bytes);
     }
     let mut heap = HeapSync { has_begun: false, next: Instant::now() };
-        // A client's request reports a damaged directory.
+    // A client's request reports a damaged directory.
     let _ = tree.len();
     while !shared.is_stopping() {
         // ORDERING: pairs with the release in `commands::flush`.

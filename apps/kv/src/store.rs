@@ -49,6 +49,7 @@ pub enum Change<R> {
     Replace { slot: u64, object: R },
     /// Frees the slot's object, and stores 0.
     Free { slot: u64 },
+    /// Stores a word.
     Set { slot: u64, value: u64 },
 }
 

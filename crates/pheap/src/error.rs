@@ -11,12 +11,15 @@ pub enum Error {
     NoMemory,
     /// 0 bytes.
     NoSize,
+    /// Larger than the heap can ever hold.
     TooLarge { size: u64, most: u64 },
     /// Not a multiple of 8, or outside of the roots and the objects.
     NotASlot { at: u64 },
+    /// The slot holds 0.
     Null { slot: u64 },
     /// No object of this heap begins there.
     NotAnObject { at: u64 },
+    /// The object is free.
     AlreadyFree { at: u64 },
     /// A batch names this slot or object twice.
     Twice { at: u64 },
@@ -28,12 +31,15 @@ pub enum Error {
     OutOfRange { at: u64, len: u64 },
     /// None has this name.
     NoRoot,
+    /// Of this name.
     RootExists { slot: u64 },
     /// Its slot holds an object.
     RootInUse { slot: u64 },
     /// Not of 1 to 39 bytes.
     RootName { len: usize },
+    /// The table of roots is full.
     RootsFull,
+    /// A heap cannot have this value.
     Config { what: &'static str, value: u64 },
     /// Its first word.
     NotAHeap { found: u64 },
@@ -41,6 +47,7 @@ pub enum Error {
     Version { found: u32, known: u32 },
     /// Recovery relies on this part. Nothing was changed.
     Damaged { what: &'static str, at: u64 },
+    /// The heap is longer than its medium.
     Truncated { len: u64, needed: u64 },
 }
 

@@ -88,7 +88,7 @@ pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
     if !inside.is_multiple_of(GRANULE) {
         return None;
     }
-        // Guests before it have two bits each, so their number is even.
+    // Guests before it have two bits each, so their number is even.
     let first = (inside / GRANULE) as u32;
     let bits = read(medium, slab);
     let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();

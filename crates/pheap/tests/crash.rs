@@ -81,7 +81,7 @@ impl Images {
         Ok(())
     }
 
-/// The next recovery must yield the same.
+    /// The next recovery must yield the same.
     fn crash_again<const F: bool>(&mut self, image: &Image, slots: &Slots) -> Result<(), String> {
         let medium = Sim::<F>::from_image(image);
         medium.record();

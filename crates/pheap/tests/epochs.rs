@@ -1,4 +1,3 @@
-
 use crate::common::{Sim, config, options, table};
 use craton_base::atomic::AtomicU64;
 use craton_base::{Line, Medium, Space, SpaceError};

@@ -53,7 +53,7 @@ impl BookLog {
             // The chunk before the tail is full.
             self.used = SLOTS;
         }
-            // The round may name a chunk twice.
+        // The round may name a chunk twice.
         let id = self.chunks[chunk as usize].id;
         self.by_id.remove(&id);
     }
