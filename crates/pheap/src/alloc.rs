@@ -1,10 +1,9 @@
 //! Allocation and free, each with its slot: whole or not at all, also in a crash.
 //!
-//! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from. There a crash between bitmap
-//! and slot leaks the object, and the caller clears the slot.
+//! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from.
 //!
 //! **Cost.** A small object, with write-back: one line, one fence. Elsewhere the line's stores, and
-//! one locked instruction for the bit. GC: no line and no bit.
+//! one locked instruction. GC: no line and no bit.
 
 use crate::class::{Class, SIZES, SMALL_MOST, class_of};
 use crate::config::Model;
@@ -41,7 +40,7 @@ pub(crate) enum Found {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Allocates `size` uninitialised bytes.
+    /// The contents are not initialised.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         match self.try_alloc_to(slot, size) {
@@ -116,7 +115,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// The bytes that the object can hold.
+    /// Bytes that the object can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         match self.find(object.0)? {
             Found::Small { number, .. } => Ok(u64::from(SIZES[number])),
@@ -159,8 +158,7 @@ impl<M: Medium + Space> Heap<M> {
         Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
     }
 
-    /// The line that frees an object, and clears the slot unless it is 0. Commit it, or
-    /// `cancel_free` it.
+    /// Commit the line, or `cancel_free` it. A `slot` of 0 is not cleared.
     pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
         let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
         match *found {
@@ -246,7 +244,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Returns empty slabs, and lets the log reuse its chunks. Whether a slab was empty.
+    /// Returns empty slabs, and reuses the log's chunks. `false`: no slab was empty.
     #[cold]
     pub(crate) fn reclaim(&self) -> bool {
         let retired = self.retire_empty();
@@ -269,7 +267,7 @@ impl<M: Medium + Space> Heap<M> {
             return Err(error);
         }
         if self.sup.model == Model::Gc {
-            // Unreachable before it is free, so a crash in between loses nothing.
+            // Unreachable before it is free: a crash in between loses nothing.
             self.medium.store(slot.0, 0);
             self.medium.flush(slot.0);
             self.medium.fence();
@@ -347,7 +345,7 @@ impl<M: Medium + Space> Heap<M> {
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
     }
 
-    /// Caches guests from an arena's gaps; returns their number.
+    /// Caches guests; returns their number.
     fn host(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> u32 {
         let granules = guests::granules_of(number).filter(|_| self.sup.model.is_logged() && self.options.morph != 0);
         let Some(granules) = granules else { return 0 };
@@ -362,7 +360,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Caches up to `most` of the new slab's objects.
+    /// Caches up to `most` of its objects.
     fn new_slab(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> Result<(), Error> {
         let class = &self.classes[number];
         let plan = self.extents.plan_alloc(&self.medium, PAGES_PER_UNIT, ExtentKind::Slab)?;
@@ -376,7 +374,7 @@ impl<M: Medium + Space> Heap<M> {
         let index = slabs.insert(at, number, crate::arena::all_free(class), class.objects);
         self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
         slabs.relist(index, class.objects);
-        // Under the same lock, or another thread could retire the slab or take all of it.
+        // Under the same lock, or another thread could take all of it.
         let moved = slabs.refill(number, class, &guard.lane.tcache, most);
         debug_assert!(moved > 0, "a new slab without objects");
         Ok(())
@@ -420,7 +418,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut crowded = None;
         let mut held = None;
         for object in objects {
-            // Its slab is not empty, so it keeps its place.
+            // The object keeps its slab in place.
             let Some(tag) = self.units.get(object.at()) else { continue };
             if held.as_ref().is_none_or(|(arena, _)| *arena != tag.arena) {
                 // One lock at a time.

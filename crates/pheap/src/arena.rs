@@ -1,8 +1,6 @@
 //! An arena: slabs in DRAM, by class and occupancy, under one lock. The fullest serve first, so
 //! that sparse ones drain and return to the extents, or serve another class.
 //!
-//! **From.** NVAlloc §4.2 keeps one list of partial slabs a class.
-//!
 //! **Invariants.** *A1* `free` of a slab is the number of its zero bits. *A2* A slab with free
 //! objects is in the list of its class and `level`; a full one in none.
 
@@ -16,12 +14,12 @@ use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
 use list::{Kind, Link, Linked, Lists, UNLISTED};
 
-/// Lists of a class: eighths of free objects, and empty slabs.
+/// Eighths of free objects, and empty slabs.
 const LEVELS: usize = 9;
 const EMPTY: usize = 8;
 /// That a class keeps, besides an eighth of its slabs: a slab costs a fence.
 const KEPT: u32 = 2;
-/// In which slabs' occupancy is compared.
+/// Units of occupancy.
 const SHARES: u32 = 1024;
 
 pub struct Slab {
@@ -29,16 +27,16 @@ pub struct Slab {
     pub at: u64,
     pub class: usize,
     pub free: u32,
-    /// The least `free` with this class.
+    /// Of this class.
     pub least_free: u32,
-    /// By mid: allocated, cached by a lane or covered.
+    /// By mid: allocated, cached or covered.
     pub taken: Box<[u64]>,
     /// Of the former class.
     pub old: Option<Box<Old>>,
     pub guests: Option<Box<Guests>>,
-    /// Redo lines may name the table until this epoch is settled.
+    /// Until this epoch is settled, redo lines may name the table.
     pub table_epoch: u64,
-    /// Upper bound of the largest gap in granules, if below `MOST`.
+    /// Upper bound in granules, if below `MOST`.
     gap: u32,
     links: [Link; 2],
 }
@@ -166,7 +164,7 @@ impl Arena {
         self.levels.first(list_of(number, level))
     }
 
-    /// Moves up to `most` objects into a lane's cache; returns their number.
+    /// Into a lane's cache; returns the number of objects.
     pub fn refill(&mut self, number: usize, class: &Class, tcache: &Tcache, most: u32) -> u32 {
         let mut moved = 0;
         let mut found = Vec::with_capacity(most as usize);
@@ -221,7 +219,7 @@ impl Arena {
         self.widen(index, class, class.index_of(mid));
     }
 
-    /// Whether the slab's class has too many empty ones.
+    /// The slab's class has too many empty ones.
     pub fn is_crowded(&self, index: usize) -> bool {
         let number = self.slabs[index].class;
         self.empty[number] > KEPT + self.count[number] / 8
@@ -257,7 +255,7 @@ impl Arena {
     }
 }
 
-/// Up to `most` objects, as evenly from the stripes as possible.
+/// As evenly from the stripes as possible.
 fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, into: &mut Vec<Cached>) {
     let each = most.div_ceil(class.stripes);
     for stripe in 0..class.stripes {

@@ -1,8 +1,8 @@
 //! Several changes as one, with one fence (PMDK's reserve and publish). A crash frees [`Reserved`]
-//! objects: they are chosen in DRAM alone.
+//! objects.
 //!
-//! **Cost.** A line for each part; two fences where objects must be durable before they are linked.
-//! No allocation once a thread has had a batch.
+//! **Cost.** A line for each part; two fences where objects must be durable first. No allocation
+//! once a thread has had a batch.
 
 use crate::alloc::Found;
 use crate::class::{SMALL_MOST, class_of};
@@ -17,8 +17,7 @@ use crate::tcache::Cached;
 use craton_base::{Medium, Space};
 use std::cell::Cell;
 
-/// Chosen but not allocated: publish or cancel it. If dropped, it stays taken until the next
-/// `open`.
+/// Chosen in DRAM. Publish or cancel it: if dropped, it stays taken until the next `open`.
 #[must_use]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Reserved {
@@ -52,7 +51,7 @@ impl Reserved {
 /// Freed by a committed line.
 type Freed = (Found, Redo);
 
-/// Up to this many parts, each is compared with each other.
+/// Parts that are each compared with each other.
 const FEW: usize = 15;
 
 thread_local! {
@@ -63,7 +62,6 @@ thread_local! {
 
 pub(crate) enum Part {
     Alloc(Slot, Reserved),
-    /// Frees the slot's object, and stores a value there.
     Free(Slot, u64),
     Set(Slot, u64),
 }
@@ -93,7 +91,7 @@ impl<M: Medium + Space> Batch<'_, M> {
         Ok(at)
     }
 
-    /// Links a reserved object. Contents that matter are durable already.
+    /// Contents that matter are durable already.
     pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
         self.parts.push(Part::Alloc(slot, reserved));
     }
@@ -102,7 +100,7 @@ impl<M: Medium + Space> Batch<'_, M> {
         self.free_and_set(slot, 0);
     }
 
-    /// Frees the slot's object, and stores a value there: the next of a list.
+    /// Stores a value in the slot, such as the next of a list.
     pub fn free_and_set(&mut self, slot: Slot, value: u64) {
         self.parts.push(Part::Free(slot, value));
     }
@@ -113,7 +111,6 @@ impl<M: Medium + Space> Batch<'_, M> {
 
     /// An error returns the batch's objects to the heap.
     pub fn commit(mut self) -> Result<(), Error> {
-        // If it fails, the drop returns the objects.
         self.heap.try_parts(&self.parts)?;
         self.parts.clear();
         Ok(())
@@ -129,7 +126,7 @@ impl<M: Medium + Space> Drop for Batch<'_, M> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Of a batch.
+    /// The most parts of a batch.
     pub fn parts_most(&self) -> usize {
         PARTS_MOST.min(self.sup.half as usize - crate::lane::SPARE as usize)
     }
@@ -169,7 +166,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Makes the objects durable and links them. The slots' old values are lost.
+    /// Makes the objects durable. The slots' old values are lost.
     pub fn publish(&self, parts: impl IntoIterator<Item = (Slot, Reserved)>) -> Result<(), Error> {
         let mut batch = self.batch();
         for (slot, reserved) in parts {
@@ -180,7 +177,7 @@ impl<M: Medium + Space> Heap<M> {
         batch.commit()
     }
 
-    /// `init` writes the contents, which are durable before the slot has the object.
+    /// `init` writes the contents, durable before the slot has the object.
     pub fn alloc_with(&self, slot: Slot, size: u64, init: impl FnOnce(&Self, Offset)) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let reserved = self.reserve(size)?;
@@ -195,7 +192,7 @@ impl<M: Medium + Space> Heap<M> {
         self.try_parts(&[Part::Set(slot, value)])
     }
 
-    /// Makes the object durable, links it in place of the slot's, and frees that.
+    /// Makes the object durable, and frees the one that it replaces.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         self.flush_range(reserved.at, reserved.size);
         self.medium.fence();
@@ -206,7 +203,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// For a slot of the heap itself and the word with its check; the object is durable.
+    /// For a slot of the heap itself and its check; the object is durable.
     pub(crate) fn relink(&self, slot: Slot, reserved: Reserved, check: (Slot, u64)) -> Result<(), Error> {
         match self.load(slot.0) {
             0 => self.link([Part::Alloc(slot, reserved), Part::Set(check.0, check.1)]),
@@ -214,7 +211,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Resizes the slot's object; contents that fit are durable.
+    /// Keeps contents that fit, durably.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
@@ -241,7 +238,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(new)
     }
 
-    /// Also sets another slot. An error returns `reserved` to the heap.
+    /// An error returns `reserved` to the heap.
     fn replace_with(&self, slot: Slot, old: u64, reserved: Reserved, also: Option<(Slot, u64)>) -> Result<(), Error> {
         let result = self.try_replace(slot, old, &reserved, also);
         if result.is_err() {
@@ -348,7 +345,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Ends the frees, whose objects are claimed.
+    /// The freed objects are claimed.
     pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: &[Freed]) {
         let unclaim = || freed.iter().for_each(|(found, redo)| self.unclaim(redo.old, found));
         if self.sup.model.is_logged() {
@@ -357,8 +354,8 @@ impl<M: Medium + Space> Heap<M> {
             freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
             return;
         }
-        // GC logs no later frees of small objects: the lines of slots must be void before an object
-        // here can be freed or served again.
+        // Later frees of small objects are not logged, so lines of slots must be void before one
+        // here is freed or served again.
         let logged: Vec<Redo> = lines.iter().map(without_bits).collect();
         guard.lane.commit(&self.medium, self.stamp(), &logged);
         drop(guard);

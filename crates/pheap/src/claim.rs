@@ -1,5 +1,5 @@
 //! Claims: of two frees of one object at once, one succeeds. A free claims its object before it
-//! commits a line, and then checks that the slot still holds it. Plans claim extents.
+//! commits a line, and then checks that the slot still holds it.
 //!
 //! **Limit.** On a medium without write-back, the first thread's last free without a claim may meet
 //! a second thread's first free of the same object. The object's bit decides between two
@@ -12,8 +12,8 @@ use crate::layout::UNIT;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// A thread that is alone need not claim where a line need not be durable before its bit is
-    /// cleared.
+    /// Without write-back, a thread that is alone need not claim: lines need not be durable before
+    /// bits are cleared.
     #[inline]
     pub(crate) fn claims(&self) -> bool {
         M::FLUSHES || self.seats.are_many()

@@ -1,12 +1,8 @@
-//! Size classes, and where an object's bit is.
-//!
-//! 16 to 256 bytes in steps of 16. Then sizes that fill a slab's 64,512 bytes, at most 12.5 % apart
-//! up to 8 KiB; above, 9,216, 10,752, 12,864 and 16,128 bytes.
+//! Size classes: 16 to 256 bytes in steps of 16. Then sizes that fill a slab's 64,512 bytes, at
+//! most 12.5 % apart up to 8 KiB; above, 9,216, 10,752, 12,864 and 16,128 bytes.
 //!
 //! **From.** NVAlloc §4.2 and §5.1: consecutive objects have their bits in different stripes, each
-//! a cache line, so that consecutive flushes never meet the same line.
-//!
-//! **Units.** A *mid* numbers a bit of a bitmap: stripe × 512 + position.
+//! a cache line. A *mid* numbers a bit of a bitmap: stripe × 512 + position.
 
 use crate::layout::{SLAB_HEADER, UNIT};
 
@@ -89,7 +85,7 @@ pub fn class_of(size: u64) -> usize {
     usize::from(TABLE[size.div_ceil(u64::from(STEP)) as usize])
 }
 
-/// Most objects that a lane caches: 64 KiB of them, within reason.
+/// Most objects that a lane caches: 64 KiB, within reason.
 pub const fn cached_of(class: usize) -> u32 {
     let n = 65536 / SIZES[class];
     if n > 256 {
@@ -107,15 +103,15 @@ pub struct Class {
     /// In a slab.
     pub objects: u32,
     pub stripes: u32,
-    /// Most objects that a lane caches of each stripe.
+    /// Most that a lane caches of a stripe.
     pub cached: u32,
-    /// Reciprocals in units of 2^-32: exact for offsets in a slab, and for indices.
+    /// Reciprocals in units of 2^-32, exact within a slab.
     by_size: u64,
     by_stripes: u64,
 }
 
 impl Class {
-    /// The heap wants `stripes`; many objects need more.
+    /// Many objects need more stripes.
     pub fn new(class: usize, stripes: u32) -> Self {
         let size = SIZES[class];
         let objects = SLAB_BYTES / size;
@@ -131,7 +127,7 @@ impl Class {
         (u64::from(index) * u64::from(self.size) + SLAB_HEADER == at).then_some(index)
     }
 
-    /// The object with the byte `at` bytes after the slab.
+    /// The object that holds the byte.
     #[inline]
     pub fn index_within(&self, at: u64) -> Option<u32> {
         let inside = at.checked_sub(SLAB_HEADER)?;
@@ -139,7 +135,7 @@ impl Class {
         (index < self.objects).then_some(index)
     }
 
-    /// In bytes after the slab.
+    /// After the slab.
     #[inline]
     pub fn offset_of(&self, index: u32) -> u64 {
         SLAB_HEADER + u64::from(index) * u64::from(self.size)

@@ -1,4 +1,4 @@
-//! Settings of a new heap, and of an open one.
+//! Settings.
 
 use crate::error::Error;
 use crate::layout::{OFFSET_BITS, Places, UNIT};
@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// How small objects survive a crash (NVAlloc §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Model {
-    /// Each operation is a redo line: an object and its slot change together.
+    /// Each operation is a redo line.
     Log,
     /// Small objects are not logged. After a crash, those that roots reach are allocated.
     Gc,
@@ -46,8 +46,7 @@ impl Model {
     }
 }
 
-/// Default of [`Config::most`] for frames: 16 GiB. Their records are 1/512 of that, of which the
-/// file has 1/32,768 at first.
+/// Default of [`Config::most`] for frames: 16 GiB. Their records are 1/512 of that.
 pub const FRAMES_MOST: u64 = 1 << 34;
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +54,7 @@ pub struct Config {
     pub model: Model,
     /// 1 to 64; further threads share one.
     pub lanes: u32,
-    /// Redo lines of half a lane's ring, 8 to 4,096. A full one has all dirty lines written back.
+    /// Redo lines of half a lane's ring, 8 to 4,096; a full one has all dirty lines written back.
     pub half: u32,
     /// Of bitmaps, 1 to 8 (NVAlloc §5.1).
     pub stripes: u32,
@@ -63,8 +62,7 @@ pub struct Config {
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
     pub created: u64,
-    /// Largest size in bytes; 0: the medium's limit. For frames, 0 is its limit now, at most
-    /// [`FRAMES_MOST`].
+    /// Bytes; 0: the medium's limit, for frames at most [`FRAMES_MOST`].
     pub most: u64,
 }
 
@@ -108,15 +106,15 @@ impl Config {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Each has a lock (NVAlloc §4.2). 0: as many as processors.
+    /// Each with a lock; 0: as many as processors (NVAlloc §4.2).
     pub arenas: usize,
-    /// Threads that mark after a crash. 0: as many as processors.
+    /// Threads that mark after a crash; 0: as many as processors.
     pub markers: usize,
-    /// A clock that all processors agree on, for redo lines. None: a shared counter.
+    /// A clock that all processors agree on. None: a shared counter.
     pub stamp: Option<fn() -> u64>,
     /// Writes slots and bitmaps back in each operation, by a second fence, as NVAlloc (§5.1).
     pub eager: bool,
-    /// Slabs with at most this percentage of live objects may change their class; 0: never.
+    /// Percentage of live objects up to which slabs may change their class; 0: never.
     pub morph: u32,
 }
 

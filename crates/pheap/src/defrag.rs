@@ -1,8 +1,5 @@
-//! Defragmentation: objects of sparse slabs move to fuller ones of their class, each by one
-//! operation of two lines.
-//!
-//! **From.** PMDK's defrag by pointers. NVAlloc has none: §3.2 notes that a persistent heap keeps
-//! its fragments over restarts.
+//! Defragmentation: objects of sparse slabs move to fuller ones, each by one operation of two lines
+//! (as PMDK's defrag; NVAlloc has none, §3.2).
 //!
 //! **Cost.** Two fences and the copy for an object that moves; a lock for one that stays.
 
@@ -19,9 +16,9 @@ pub struct Moved {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Moves the objects of these slots out of sparse slabs, and returns empty slabs. Skips slots
-    /// of 0 and of large objects. No other word may hold an object's offset, and no other thread
-    /// may use the slots meanwhile. An error ends it; earlier objects have moved.
+    /// Moves the slots' small objects out of sparse slabs, and returns empty slabs. No other word
+    /// may hold an object's offset, and no other thread may use the slots. After an error, earlier
+    /// objects have moved.
     pub fn defrag(&self, slots: impl IntoIterator<Item = Slot>) -> Result<Moved, Error> {
         // Cached objects keep slabs from being empty.
         (0..SIZES.len()).for_each(|number| self.empty_cache(&self.enter(0), number));

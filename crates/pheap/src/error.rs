@@ -23,27 +23,27 @@ pub enum Error {
     AlreadyFree { at: u64 },
     /// A batch names this slot or object twice.
     Twice { at: u64 },
-    /// As many as lanes are under way.
+    /// There are as many as lanes.
     TooManyTransactions,
     /// A batch has more parts than a lane holds.
     TooMany { parts: usize, most: usize },
-    /// Of the heap.
+    /// Not inside the heap.
     OutOfRange { at: u64, len: u64 },
-    /// None has this name.
+    /// No root has this name.
     NoRoot,
-    /// Of this name.
+    /// A root has this name.
     RootExists { slot: u64 },
-    /// Its slot holds an object.
+    /// The root's slot holds an object.
     RootInUse { slot: u64 },
-    /// Not of 1 to 39 bytes.
+    /// Names have 1 to 39 bytes.
     RootName { len: usize },
     /// The table of roots is full.
     RootsFull,
     /// A heap cannot have this value.
     Config { what: &'static str, value: u64 },
-    /// Its first word.
+    /// Not a heap: its first word.
     NotAHeap { found: u64 },
-    /// Of the format.
+    /// Another version of the format.
     Version { found: u32, known: u32 },
     /// Recovery relies on this part. Nothing was changed.
     Damaged { what: &'static str, at: u64 },

@@ -1,7 +1,7 @@
 //! Extents: page ranges of the data area, for large objects and slabs (NVAlloc §2.2 and §4.3).
 //!
-//! DRAM has every range; the bookkeeping log in the medium has those in use. The caller commits a
-//! plan by a redo line that carries the plan's [`Home`], then stores the home word.
+//! DRAM has every range; the bookkeeping log has those in use. The caller commits a plan by a redo
+//! line with the plan's [`Home`], then stores the home word.
 //! ```text
 //! plan_alloc → commit → store home             plan_free → commit → store home → finish_free
 //! plan_alloc → cancel                          plan_free → cancel
@@ -43,7 +43,7 @@ use std::sync::PoisonError;
 
 pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
 
-/// The file grows by at least this, and by 1/32 of its length, which bounds the spare room.
+/// And by 1/32 of its length, which bounds the spare room.
 const GROWTH_BYTES: u64 = 1 << 20;
 const GROWTH_PART: u64 = 32;
 
@@ -58,13 +58,12 @@ pub struct ExtentConfig {
 pub struct ExtentStats {
     pub extents: u64,
     pub slabs: u64,
-    /// Pages of the extents and slabs in use.
     pub used_pages: u64,
     pub log_pages: u64,
     pub reclaimed_pages: u64,
     pub retained_pages: u64,
     pub discarding_pages: u64,
-    /// Pages of the longest free range.
+    /// The longest free range.
     pub largest_free_pages: u64,
     pub log: LogStats,
 }
@@ -112,7 +111,7 @@ impl Extents {
             can_discard: true,
             most: u64::MAX,
         };
-        // Until the epoch is known, chunks that the slow collection frees stay unused.
+        // An unknown epoch: chunks that the slow collection frees stay unused.
         let never = || AtomicU64::new(u64::MAX);
         Self { inner: Mutex::new(inner), epoch: never(), ticked: [never(), never()] }
     }
@@ -132,7 +131,7 @@ impl Extents {
         (there.slot, there.kind) = (slot, kind);
         drop(inner);
         let plan = Plan { page, pages, home: Home { at, value } };
-        // Without the lock: the file system may have to zero it.
+        // Without the lock: the file system may zero it.
         if before == State::Retained && medium.allocate(page * PAGE_BYTES, u64::from(pages) * PAGE_BYTES).is_err() {
             self.cancel(&plan);
             return Err(ExtentError::NoMemory);
@@ -187,7 +186,7 @@ impl Extents {
         }
     }
 
-    /// Bounds the file's size in bytes.
+    /// In bytes.
     pub fn limit_to(&self, most: u64) {
         self.lock().most = most;
     }
@@ -351,7 +350,7 @@ impl Inner {
         })
     }
 
-    /// Grows the file by a free range, so that an extent of `pages` fits.
+    /// So that an extent of `pages` fits.
     fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64, state: State) -> bool {
         let end = self.map.end();
         let last = self.map.last().map(|node| &self.map.nodes[node]);

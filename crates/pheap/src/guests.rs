@@ -1,9 +1,8 @@
-//! Guests: objects of another class in a gap of a sparse slab. The header has a bit for a guest's
-//! first and one for its last 32 bytes; the slab keeps its class and bitmap.
+//! Guests: objects of another class in a gap of a sparse slab, with a bit in the header for their
+//! first and for their last 32 bytes.
 //!
-//! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full. The objects that stay are
-//! spread, so at 50 % two free neighbours are common and a free place of the new grid is rare: gaps
-//! serve long before.
+//! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full. Objects that stay are
+//! spread: at 50 % two free neighbours are common and a free place of the new grid is rare.
 //!
 //! **Invariants.** *NG1* Guests overlap neither each other nor objects of the slab. *NG2* A slab
 //! with old objects (`morph.rs`) takes no guest, and one with guests keeps its class.
@@ -21,7 +20,7 @@ pub const GRANULES: u32 = ((UNIT - SLAB_HEADER) / GRANULE) as u32;
 pub const LEAST: u32 = 2;
 /// The largest guest.
 pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
-/// Guests of this many granules begin with a cache line.
+/// From this size on, guests begin with a cache line.
 const ALIGNED_FROM: u32 = 16;
 const WORDS: usize = (SLAB_GUESTS_BYTES / 8) as usize;
 
@@ -70,7 +69,7 @@ impl Guest {
         first..class.index_within(self.offset() + self.bytes() - 1).map_or(class.objects, |last| last + 1)
     }
 
-    /// Words and bits in the header: the first granule's, then the last's.
+    /// Words and bits, of the first granule and the last.
     pub fn homes(self, slab: u64) -> [(u64, u64); 2] {
         let home = |granule: u32| (slab + SLAB_GUESTS + u64::from(granule / 64) * 8, 1 << (granule % 64));
         [home(self.first), home(self.last())]
@@ -88,7 +87,7 @@ pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
     if !inside.is_multiple_of(GRANULE) {
         return None;
     }
-    // Guests before it have two bits each, so their number is even.
+    // Guests before have two bits each.
     let first = (inside / GRANULE) as u32;
     let bits = read(medium, slab);
     let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();
@@ -149,7 +148,7 @@ impl Guests {
         self.covered[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
 
-    /// Calls `f` with the mid of each newly covered object.
+    /// `f` gets the mid of each newly covered object.
     pub fn add(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         self.list.insert(place, guest);
@@ -162,7 +161,7 @@ impl Guests {
         }
     }
 
-    /// Calls `f` with the mid of each object no longer covered.
+    /// `f` gets the mid of each object no longer covered.
     pub fn remove(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         debug_assert!(self.list.get(place) == Some(&guest), "no guest {guest:?}");
@@ -178,7 +177,7 @@ impl Guests {
     }
 }
 
-/// Granules of guests, and of taken objects that are not covered.
+/// Of guests, and of taken objects.
 pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules {
     let mut bits = [0; WORDS];
     bits[WORDS - 1] = u64::MAX << (GRANULES % 64);
@@ -216,7 +215,7 @@ pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules
     bits
 }
 
-/// Places guests in gaps while `accept` takes them. Returns the largest gap left.
+/// While `accept` takes them. Returns the largest gap left.
 pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bool) -> u32 {
     let align = if granules >= ALIGNED_FROM { 2 } else { 1 };
     let mut largest = 0;

@@ -42,7 +42,6 @@ pub struct Heap<M> {
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
     pub(crate) extents: Record,
-    /// Of new lines.
     epoch: AtomicU64,
     /// Held in [`Heap::advance`].
     state: Mutex<State>,
@@ -51,21 +50,19 @@ pub struct Heap<M> {
     generation: AtomicU64,
     pub(crate) options: Options,
     pub(crate) roots: Mutex<()>,
-    /// `maintain`'s latest time.
     now_ms: AtomicU64,
     /// Lanes without a transaction, and the next transaction's number.
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
     pub(crate) morphing: Mutex<()>,
 }
 
-/// Worth a thread at `open`.
+/// That are worth a thread at `open`.
 const SLABS_A_THREAD: usize = 128;
 
 pub(crate) struct Guard<'a> {
     pub lane: &'a Lane,
     pub index: u32,
     locked: bool,
-    /// Has room for redo lines.
     pub roomy: bool,
 }
 
@@ -86,7 +83,7 @@ impl<M: Medium + Space> Heap<M> {
         config.check(medium.limit())?;
         let sup = Super::of(&config);
         let places = sup.places();
-        // After a crash in between, the old superblock must not stand over new parts.
+        // After a crash the old superblock must not stand over new parts.
         if medium.len() > SUPER {
             clear(&medium, SUPER, SUPER + LINE_BYTES);
             medium.fence();
@@ -141,7 +138,7 @@ impl<M: Medium + Space> Heap<M> {
 
     fn new(medium: M, sup: Super, state: State, options: Options, extents: Record) -> Self {
         let (places, seed) = (sup.places(), sup.seed());
-        // Without write-back all happens in one epoch: each line is settled at once.
+        // Without write-back each line is settled at once.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
         extents.begin_epoch(epoch);
         if sup.most != 0 {
@@ -182,7 +179,7 @@ impl<M: Medium + Space> Heap<M> {
             let number = (report.slabs % self.arenas.len() as u64) as usize;
             let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
             let index = arena.insert(at, header.class, taken, free);
-            // Unknown.
+            // How full it was is unknown.
             arena.slabs[index].least_free = 0;
             report.slabs += 1;
             report.small += u64::from(objects - free);
@@ -198,7 +195,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// By several threads, if slabs are many: most of the time goes to mapping pages.
+    /// On several threads: most of the time goes to mapping pages.
     fn read_slabs(&self, slabs: &[u64]) -> Result<Vec<FoundSlab>, Error> {
         let unused = self.classes.each_ref().map(slab::unused_bits);
         let logged = self.sup.model.is_logged();
@@ -222,7 +219,7 @@ impl<M: Medium + Space> Heap<M> {
         })
     }
 
-    /// Small objects: taken, and not yet published.
+    /// Small objects.
     pub(crate) fn reserved(&self) -> u64 {
         self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.reserved()))
     }
@@ -241,8 +238,8 @@ impl<M: Medium + Space> Heap<M> {
         self.medium
     }
 
-    /// Makes all changes of slots durable, also the application's, so that recovery never redoes
-    /// older ones over them.
+    /// Makes all changes of slots durable, also the application's: recovery never redoes older ones
+    /// over them.
     pub fn settle(&self) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -262,12 +259,11 @@ impl<M: Medium + Space> Heap<M> {
             return;
         }
         self.extents.begin_epoch(epoch + 1);
-        // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the new epoch
-        // joins it.
+        // ORDERING: pairs with the acquire in `enter`: who saw an effect of the epoch joins it.
         self.epoch.store(epoch + 1, Ordering::Release);
         let mut dirty = Vec::with_capacity(1024);
         for lane in &self.lanes {
-            // The lock waits for an operation of the old epoch.
+            // Waits for an operation of the old epoch.
             lane.lock();
             lane.drain_dirty(epoch, &mut dirty);
             lane.unlock();
@@ -294,7 +290,7 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
-    /// Whether there was one.
+    /// `false`: there was none.
     pub(crate) fn retire_empty(&self) -> bool {
         let mut any = false;
         for arena in 0..self.arenas.len() {
@@ -312,13 +308,12 @@ impl<M: Medium + Space> Heap<M> {
         self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
     }
 
-    /// Of this lane's commits.
     #[inline]
     pub(crate) fn epoch_of(&self, guard: &Guard<'_>) -> u64 {
         if M::FLUSHES { guard.lane.epoch() } else { 0 }
     }
 
-    /// Enters the thread's lane with room for `parts` and the spare lines.
+    /// With room for `parts` and the spare lines.
     #[inline]
     pub(crate) fn enter(&self, parts: u32) -> Guard<'_> {
         let seat = self.seats.seat();
@@ -349,9 +344,8 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Moves this operation to the current epoch. A line of the old epoch must not allocate what
-    /// another lane freed in the new one: the old one is settled first, and recovery would redo
-    /// the free alone.
+    /// Moves this operation to the current epoch, in which another lane may have freed what it
+    /// allocates: the old epoch is settled first, and recovery would redo the free alone.
     pub(crate) fn join_epoch(&self, guard: &Guard<'_>) {
         if M::FLUSHES && guard.roomy {
             // ORDERING: pairs with the release in `advance`, through the lock of the arena.
@@ -392,7 +386,6 @@ impl<M: Medium + Space> Heap<M> {
         self.arenas[arena].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To read and write objects.
     pub fn medium(&self) -> &M {
         &self.medium
     }

@@ -4,8 +4,8 @@
 //! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled. *NL2* A
 //! line's homes are stored after the line is committed.
 //!
-//! **Threads.** The lock of a lane covers all its words. A thread that has a lane alone takes no
-//! lock on media without write-back.
+//! **Threads.** A lane's lock covers all its words. Without write-back, a thread that has a lane
+//! alone takes no lock.
 
 pub mod header;
 
@@ -28,12 +28,11 @@ pub struct Lane {
     /// Of `used`.
     epoch: AtomicU64,
     used: AtomicU32,
-    /// In the header: recovery reads no ring of another generation.
+    /// Recovery reads no ring of another generation.
     generation: AtomicU64,
     dirty: [Dirty; 2],
-    /// Of this epoch's list, by lowest bits: most lines come again soon.
+    /// Lines of this epoch's list, which mostly come again soon.
     recent: [AtomicU64; RECENT],
-    /// Reserved in this lane, less those published or cancelled in it.
     reserved: AtomicU64,
     header: u64,
     /// Of counts of pending lines.
@@ -41,12 +40,11 @@ pub struct Lane {
     ring: u64,
     half: u32,
     seed: u64,
-    /// Each operation writes its homes back.
     eager: bool,
     pub tcache: Tcache,
 }
 
-/// Lines beyond an operation's parts: a slab that changes its class, a new one, one that goes.
+/// Beyond an operation's parts: a slab that changes its class, a new one, one that goes.
 pub const SPARE: u32 = 3;
 const RECENT: usize = 64;
 /// Of a new slab's header.
@@ -120,7 +118,7 @@ impl Lane {
         self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
     }
 
-    /// Makes it durable that the ring is used, before its first line. Lane locked.
+    /// The ring's use is durable before its first line. Lane locked.
     #[inline]
     pub fn begin<M: Medium>(&self, medium: &M, generation: u64) {
         if self.generation.load(Ordering::Relaxed) != generation {
@@ -131,8 +129,7 @@ impl Lane {
         }
     }
 
-    /// Commits one operation, and stores its homes. With flushes, the lane is locked and has room;
-    /// without, the lines count while the header has their number.
+    /// Commits one operation, and stores its homes. With flushes, the lane is locked and has room.
     #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
@@ -166,7 +163,7 @@ impl Lane {
         }
     }
 
-    /// Returns whether the home's bits were as expected. With flushes, the caller has checked.
+    /// Whether the home's bits were as expected; with flushes, the caller has checked.
     #[inline(always)]
     pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) -> bool {
         if M::FLUSHES {
@@ -180,7 +177,6 @@ impl Lane {
         was_right
     }
 
-    /// Whether the bits that the line frees were set.
     #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
         // Before the slot: another thread may free the object at once.
@@ -251,7 +247,7 @@ impl Lane {
         self.reserved.store(count, Ordering::Relaxed);
     }
 
-    /// Wraps; the sum over all lanes counts.
+    /// Wraps: the sum over all lanes counts.
     pub fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
@@ -261,7 +257,7 @@ impl Lane {
     }
 }
 
-/// Check words so cover the heap and the offset.
+/// Makes check words cover the heap and the offset.
 #[inline]
 pub fn seed_of(heap: u64, at: u64) -> u64 {
     heap ^ at.rotate_left(40)

@@ -4,13 +4,12 @@
 //! **From.** Where we differ:
 //! - One redo line and one fence make an operation durable; lines are written back later, once for
 //!   many. NVAlloc fences log, bitmap and slot (§4.2).
-//! - Free clears the slot in the same step.
-//! - A slab's header is always its first KiB, so any slab may change its class, by one line (§5.2
-//!   counts steps in a flag).
-//! - The fullest slabs serve first (§4.2 has one list, and an LRU).
+//! - Free clears the slot in the same step; in NVAlloc the caller does.
+//! - Any slab may change its class, by one line (§5.2 counts steps in a flag).
+//! - The fullest slabs serve first (§4.2 has one list a class, and an LRU).
 //!
-//! The paper's ways are options, to measure them: `eager` (§4.2), `stripes` (§5.1), `morph` (§5.2);
-//! [`Model::Frames`] has no bookkeeping log (§5.3).
+//! Options bring the paper's ways back, to measure them: `eager` (§4.2), `stripes` (§5.1), `morph`
+//! (§5.2).
 //!
 //! ```
 //! use craton_pheap::{Config, Error, Heap, Options, Slot};
@@ -33,10 +32,7 @@
 //! heap.close();
 //! # Ok::<(), Error>(())
 //! ```
-//! **State.** `layout.rs` has the file format. In DRAM: lanes, arenas, extents, a word for each
-//! unit of 64 KiB.
-//!
-//! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
+//! Recovery redoes lines by stamp, in happens-before order. `layout.rs` has the file format.
 #![forbid(unsafe_code)]
 
 mod alloc;

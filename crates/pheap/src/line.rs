@@ -1,6 +1,6 @@
-//! A redo line: what one operation changes (`layout.rs` has its bits). A [`Redo`] is up to two
-//! stores: a *slot* from `old` to `new`, and a *home* word of the heap's records. It names the
-//! range that it allocates or frees: recovery voids older lines' stores into that.
+//! A redo line: up to two stores of one operation, a *slot* from `old` to `new`, and a *home* word
+//! of the heap's records. It names the range that it allocates or frees, into which recovery voids
+//! older lines' stores.
 
 use crate::layout::{OFFSET_BITS, OFFSET_MASK, PAGE, UNIT, check_of};
 use craton_base::Line;
@@ -96,8 +96,8 @@ impl Redo {
         line
     }
 
-    /// With a sum instead of a check, for media where another store commits the line. It costs
-    /// less, and finds each change of one word.
+    /// With a sum instead of a check, where another store commits the line. The sum costs less, and
+    /// finds each change of one word.
     #[inline]
     pub fn encode_summed(&self, seed: u64) -> Line {
         let first = (self.kind as u64) << 12;
@@ -126,7 +126,7 @@ impl Redo {
         Some((Self { kind, slot, old: line[3], new: line[4], home, value: line[6], len }, place))
     }
 
-    /// The bytes allocated or freed: beginning and length.
+    /// Allocated or freed bytes: beginning and length.
     pub fn range(&self) -> Option<(u64, u64)> {
         let len = u64::from(self.len);
         match self.kind {

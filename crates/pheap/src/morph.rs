@@ -1,16 +1,15 @@
 //! Slab morphing: a sparse slab of one class serves another (NVAlloc §5.2, figure 5). Live objects
-//! stay; an index table in the header lists them. Free space becomes objects of the new class,
-//! except those that an old object covers.
+//! stay; an index table in the header lists them. Free space becomes objects of the new class.
 //!
 //! **From.** Where we differ: the table is durable before one redo line changes class and bitmap,
-//! so no step is ever undone; empty slabs change without a table.
+//! so no step is undone; empty slabs change without a table.
 //!
 //! **Invariants.** *NM1* A slab changes only when every taken object is allocated: none is cached
 //! or reserved. *NM2* A new object is taken while an old one covers it. *NM3* The table is written
 //! only when no line of an unsettled epoch names it, and the header names no old class.
 //!
-//! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once, so
-//! that frees which met it before have ended. If a lane stays locked, the change fails.
+//! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once:
+//! earlier frees have ended.
 
 use crate::arena::{Arena, Slab};
 use crate::class::{CLASSES, Class};
@@ -24,7 +23,7 @@ use crate::units::Tag;
 use craton_base::atomic::{Ordering, spin};
 use craton_base::{Medium, Space};
 
-/// Set in an entry of the table whose object is allocated.
+/// Set in a table's entry if the object is allocated.
 const ALLOCATED: u64 = 1 << 14;
 const ENTRY_BITS: u32 = 16;
 /// In one list.
@@ -37,7 +36,7 @@ pub struct Old {
     pub live: u32,
     /// Indices of the old class, ascending; `None` when free.
     entries: Vec<Option<u16>>,
-    /// By new object: old ones that cover it.
+    /// Of each new object, how many old ones cover it.
     covered: Vec<u16>,
 }
 
@@ -57,7 +56,7 @@ impl Old {
         self.covered[index as usize] > 0
     }
 
-    /// Offset and size of each live one, in the slab at `at`.
+    /// Live ones in the slab at `at`: offset and size.
     pub fn objects(&self, at: u64, class: &Class) -> Vec<(u64, u64)> {
         let object = |index: &u16| (at + class.offset_of(u32::from(*index)), u64::from(class.size));
         self.entries.iter().flatten().map(object).collect()
@@ -89,7 +88,6 @@ fn new_under(class: &Class, index: u32, new: &Class) -> std::ops::Range<u32> {
     first..new.index_within(end - 1).map_or(new.objects, |last| last + 1)
 }
 
-/// Of an entry's `ALLOCATED`.
 fn table_bit(slab: u64, entry: u32) -> (u64, u64) {
     (slab + SLAB_TABLE + u64::from(entry / 4) * 8, ALLOCATED << (entry % 4 * ENTRY_BITS))
 }
@@ -108,7 +106,7 @@ fn read_table<M: Medium>(medium: &M, at: u64, entries: u32, class: &Class) -> Re
     (0..entries).map(read).collect()
 }
 
-/// Reads the index table, if there is one; returns the number of old objects.
+/// Reads the index table; returns the number of old objects.
 pub fn adopt<M: Medium>(
     medium: &M,
     classes: &[Class; CLASSES],
@@ -139,7 +137,6 @@ fn cover(slab: &mut Slab, old: Old, class: &Class) {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Changes a slab of another class to this one.
     pub(crate) fn morph(&self, guard: &Guard<'_>, number_of_arena: usize, number: usize) -> bool {
         let Ok(_one) = self.morphing.try_lock() else { return false };
         let mut arena = self.lock_arena(number_of_arena);
@@ -177,14 +174,14 @@ impl<M: Medium + Space> Heap<M> {
         changed
     }
 
-    /// A sparse slab of another class; else a class with cached objects in one.
+    /// A sparse slab, or a class with cached objects in one.
     fn candidate(&self, arena: &Arena, number: usize) -> Result<usize, Option<usize>> {
         let mut cached = None;
         let is_sparse = |index: &usize| {
             let slab = &arena.slabs[*index];
             let class = &self.classes[slab.class];
             let live = class.objects - slab.free;
-            // A slab that its class has just begun to fill is sparse too.
+            // A slab that has just begun to fill is sparse too.
             let was_fuller = 2 * live <= class.objects - slab.least_free;
             live * 100 <= class.objects * self.options.morph
                 && was_fuller
@@ -279,14 +276,14 @@ impl<M: Medium + Space> Heap<M> {
         arena.relist(index, class.objects);
     }
 
-    /// The entry of a live old object.
+    /// Of a live old object.
     pub(crate) fn old_index(&self, tag: Tag, at: u64) -> Option<u32> {
         let arena = self.lock_arena(tag.arena);
         let old = arena.slabs[tag.slab].old.as_ref()?;
         old.entry(self.classes[old.class].index_at(at % UNIT)?)
     }
 
-    /// Word, bits and object size, if it is allocated.
+    /// Word, bits and object size.
     pub(crate) fn old_home(&self, tag: Tag, entry: u32, at: u64) -> Result<(u64, u64, u32), Error> {
         let arena = self.lock_arena(tag.arena);
         let slab = &arena.slabs[tag.slab];
@@ -296,7 +293,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok((word, bit, self.classes[old.class].size))
     }
 
-    /// The free is committed: objects that it covered may serve.
+    /// The free is committed.
     pub(crate) fn finish_old(&self, guard: &Guard<'_>, tag: Tag, entry: u32) {
         let mut arena = self.lock_arena(tag.arena);
         let slab = &mut arena.slabs[tag.slab];

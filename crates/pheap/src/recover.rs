@@ -1,10 +1,10 @@
-//! Redo after a crash: sorts the committed lines of unsettled epochs by stamp, and makes their
-//! stores again (NVAlloc §4.4). An operation that is not whole did not happen.
+//! Redo after a crash: sorts the whole operations of unsettled epochs by stamp, and makes their
+//! stores again (NVAlloc §4.4).
 //!
 //! **Invariants.** *NR1* The same crash image yields the same heap, also after a crash in here:
 //! redo stores only values that the lines name. *NR2* A store into a range that a later line
-//! allocates or frees is void: the bytes have another owner. *NR3* A slot whose durable value no
-//! line of its chain names was written by the application since, and stays.
+//! allocates or frees is void. *NR3* A slot whose durable value no line of its chain names was
+//! written by the application since, and stays.
 //!
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 
@@ -25,19 +25,19 @@ pub struct Report {
     pub clean: bool,
     /// How often the heap was opened, with this time.
     pub generation: u64,
-    /// Committed, with homes not known to be durable.
+    /// Committed; their homes may not have been durable.
     pub lines: u64,
-    /// Lines of operations not committed as a whole.
+    /// Of operations not committed as a whole.
     pub torn: u64,
-    /// That got their committed value.
+    /// Got their committed value.
     pub slots: u64,
-    /// That the application had written since.
+    /// The application had written them since.
     pub slots_left: u64,
-    /// Stores that a later owner of the range made void.
+    /// Stores into ranges with later owners.
     pub void: u64,
     /// Transactions.
     pub undone: u64,
-    /// Pages of operations under way, freed (frames).
+    /// Of operations under way (frames).
     pub pages: u64,
     pub slabs: u64,
     /// Objects.
@@ -78,7 +78,7 @@ pub fn redo<M: Medium + Space>(medium: &M, sup: &Super, state: &mut State, repor
     Ok(())
 }
 
-/// Of unsettled epochs; `highest` becomes the last epoch of any whole line.
+/// `highest` becomes the last epoch of any whole line.
 fn read_rings<M: Medium>(
     medium: &M,
     sup: &Super,
@@ -118,7 +118,7 @@ fn read_rings<M: Medium>(
     Ok(committed)
 }
 
-/// The operation that a lane had committed and not ended, without write-back.
+/// Without write-back: the operation that the lane had not ended.
 fn read_pending<M: Medium>(medium: &M, sup: &Super, lane: u32) -> Result<Vec<(Redo, Place)>, Error> {
     let header = Header { medium, seed: sup.seed(), at: sup.places().lane_header(lane) };
     let read = |line: u64| {
@@ -129,7 +129,6 @@ fn read_pending<M: Medium>(medium: &M, sup: &Super, lane: u32) -> Result<Vec<(Re
     (0..header.pending()?).map(read).collect()
 }
 
-/// Allocated or freed by later lines.
 #[derive(Default)]
 struct Ranges(BTreeMap<u64, u64>);
 
@@ -157,7 +156,7 @@ fn apply<M: Medium>(
     dirty: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let mut owned = Ranges::default();
-    // Each line's stores that are not void: slot, home.
+    // Not void: slot, home.
     let mut made = vec![(false, false); lines.len()];
     for (i, (redo, _)) in lines.iter().enumerate().rev() {
         let home = if redo.kind == Kind::NewSlab { redo.new } else { redo.home };

@@ -1,12 +1,12 @@
-//! Which lane a thread uses: one from its first operation on the heap to its end. The next thread
-//! gets the lane with its cached objects. Threads beyond the number of lanes share the last.
+//! Which lane a thread uses, until it ends: the next one gets the lane with its cached objects.
+//! Threads beyond the number of lanes share the last.
 
 use crate::sync::{Mutex, MutexGuard, words};
 use craton_base::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, Weak};
 
-/// Heaps' numbers, never used twice.
+/// Never used twice.
 static HEAPS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,9 +20,9 @@ pub struct Seats {
     heap: u64,
     shared: u32,
     free: Mutex<Vec<u32>>,
-    /// A second thread has come: threads lock their lanes from their next operation on.
+    /// A second thread has come: threads lock their lanes from now on.
     many: AtomicBool,
-    /// Lanes whose threads lock. Only the first thread's may not.
+    /// Lanes whose threads lock: all but perhaps the first thread's.
     locks: Box<[AtomicBool]>,
 }
 
@@ -69,16 +69,15 @@ impl Seats {
         self.many.load(Ordering::Relaxed)
     }
 
-    /// The lane's thread locks it from now on.
     #[inline]
     pub fn set_locks(&self, lane: u32) {
         if !self.locks[lane as usize].load(Ordering::Relaxed) {
-            // ORDERING: pairs with the acquire in `locks`: operations without a lock have ended.
+            // ORDERING: pairs with the acquire in `locks`: unlocked operations have ended.
             self.locks[lane as usize].store(true, Ordering::Release);
         }
     }
 
-    /// Whether no operation of the lane runs without its lock.
+    /// No operation of the lane runs without its lock.
     pub fn locks(&self, lane: u32) -> bool {
         // ORDERING: pairs with the releases in `set_locks` and `drop`.
         self.locks[lane as usize].load(Ordering::Acquire)
@@ -94,7 +93,6 @@ impl Seats {
         if heap == self.heap { seat } else { self.find() }
     }
 
-    /// Of threads that cannot have a lane.
     fn standing(&self) -> Seat {
         Seat { lane: self.shared, shared: true }
     }
@@ -120,7 +118,7 @@ impl Seats {
             }
             drop(free);
             let seat = lane.map_or(self.standing(), |lane| Seat { lane, shared: false });
-            // A thread that shares tries again when it returns from another heap.
+            // A thread that shares tries again later.
             if !seat.shared {
                 held.push((Arc::downgrade(self), self.heap, seat));
             }

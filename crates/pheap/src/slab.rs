@@ -19,7 +19,7 @@ const NONE: u64 = 255;
 pub struct Header {
     pub class: usize,
     pub stripes: u32,
-    /// The former class, and the number of the table's entries.
+    /// The former class, and the table's entries.
     pub old: Option<(usize, u32)>,
 }
 
@@ -52,7 +52,7 @@ impl Header {
 pub struct FoundSlab {
     pub at: u64,
     pub header: Header,
-    /// By mid; bits beyond the slab's objects are set.
+    /// As [`read_bits`] returns.
     pub taken: Box<[u64]>,
     pub free: u32,
     pub guests: Vec<Guest>,
@@ -68,7 +68,7 @@ impl FoundSlab {
         unused: &[Box<[u64]>; CLASSES],
         logged: bool,
     ) -> Result<Self, Error> {
-        // In one call: a fault for a part would take as long.
+        // In one call: a fault takes as long for a part.
         let mut words = [0; (SLAB_HEADER / 8) as usize];
         let is_copied = medium.copy(at, &mut words);
         let (line, bits) = words.split_first_chunk::<LINE_WORDS>().expect("the header has more than a line");
@@ -116,7 +116,6 @@ fn clear_lines<M: Medium>(medium: &M, at: u64, from: u64, to: u64, dirty: &mut i
     }
 }
 
-/// The slab, and the guest that the line allocates or frees.
 pub fn guest_of(redo: &Redo) -> (u64, Guest) {
     let at = if redo.kind == Kind::AllocGuest { redo.new } else { redo.old };
     let first = (at % UNIT).saturating_sub(SLAB_HEADER) / GRANULE;

@@ -1,6 +1,5 @@
-//! A lane's cached objects: free in the medium, taken in their slabs (NVAlloc §5.1, figure 6). A
-//! list for each class and stripe: consecutive allocations come from different stripes, so that
-//! their bits lie in different lines.
+//! A lane's cached objects: free in the medium, taken in their slabs (NVAlloc §5.1, figure 6).
+//! Consecutive allocations come from different stripes, so that their bits lie in different lines.
 //!
 //! **State.** An entry is the object's offset, and its mid from bit 48 on. A guest's has bit 63,
 //! and its granules there.
@@ -32,7 +31,6 @@ impl Cached {
         (self.0 >> OFFSET_BITS) as u32
     }
 
-    /// Of the slab at `slab`.
     pub fn guest(slab: u64, guest: Guest) -> Self {
         Self(GUEST | (slab + guest.offset()) | u64::from(guest.granules) << OFFSET_BITS)
     }
@@ -42,7 +40,6 @@ impl Cached {
         self.0 & GUEST != 0
     }
 
-    /// Of a guest.
     pub fn as_guest(self) -> Guest {
         let first = ((self.at() % UNIT - SLAB_HEADER) / GRANULE) as u32;
         Guest { first, granules: (self.0 >> OFFSET_BITS & 0x7fff) as u32 }
@@ -54,7 +51,7 @@ impl Cached {
         if self.is_guest() { (self.at() / 64 % u64::from(class.stripes)) as u32 } else { self.mid() / 512 }
     }
 
-    /// Word and bit in the slab's bitmap.
+    /// In the bitmap.
     #[inline]
     pub fn bit(self) -> (u64, u64) {
         bit_of(self.at() & !(UNIT - 1), self.mid())
@@ -66,7 +63,7 @@ pub fn bit_of(slab: u64, mid: u32) -> (u64, u64) {
     (slab + SLAB_BITMAP + u64::from(mid / 64) * 8, 1 << (mid % 64))
 }
 
-/// Before the lists of each class: 8 lists, each with a few entries more for rounding up.
+/// Before each class's lists: 8, with a few entries more for rounding up.
 const fn begins() -> [u32; CLASSES + 1] {
     let mut begins = [0; CLASSES + 1];
     let mut class = 0;

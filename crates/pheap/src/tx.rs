@@ -1,9 +1,7 @@
 //! Transactions: ranges changed by hand, and objects, together or not at all (as PMDK's).
 //!
-//! [`Tx::snapshot`] copies a range to an undo buffer before the application changes it. `commit`
-//! makes the ranges durable; then one batch links and frees objects and ends the transaction.
-//!
-//! **State.** A lane's header has the transaction's number, the slot of its buffer, and checks.
+//! [`Tx::snapshot`] copies a range to an undo buffer. `commit` makes the ranges durable; then one
+//! batch links and frees objects and ends the transaction.
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```
@@ -26,10 +24,10 @@ use std::sync::PoisonError;
 const ENTRY_BYTES: u64 = 32;
 const FIRST_BYTES: u64 = 4096;
 
-/// One thread's. Until it ends, only its calls may change its slots. A drop undoes it.
+/// Until it ends, only its calls may change its slots. A drop undoes it.
 pub struct Tx<'a, M: Medium + Space> {
     heap: &'a Heap<M>,
-    /// It uses the lane's header.
+    /// Has its header.
     lane: u32,
     number: u64,
     buffer: u64,
@@ -40,7 +38,6 @@ pub struct Tx<'a, M: Medium + Space> {
     open: bool,
 }
 
-/// With the entry's words.
 fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u64) -> u64 {
     let mut check = check_of(&[number, at, bytes, 0, 0, 0, 0, 0], number);
     for word in (data..data + bytes).step_by(8) {
@@ -77,7 +74,6 @@ impl<M: Medium + Space> Heap<M> {
         self.no_tx.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of transactions.
     pub(crate) fn undo_buffers(&self) -> Vec<u64> {
         let buffers = (0..self.sup.lanes).map(|lane| self.load(self.places.lane_header(lane) + LANE_UNDO));
         buffers.filter(|at| *at != 0).collect()
@@ -85,8 +81,7 @@ impl<M: Medium + Space> Heap<M> {
 }
 
 impl<M: Medium + Space> Tx<'_, M> {
-    /// Saves `bytes` from `at`, rounded outwards to words, before they are changed. After an error
-    /// the transaction is as before.
+    /// Saves `bytes` from `at`, rounded outwards to words, before they are changed.
     pub fn snapshot(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
         let heap = self.heap;
         let end = at.checked_add(bytes).filter(|end| at >= heap.places.data() && *end <= heap.medium.len());
@@ -121,7 +116,6 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(())
     }
 
-    /// In the buffer.
     fn grow(&mut self, needed: u64) -> Result<(), Error> {
         if self.used + needed <= self.room {
             return Ok(());
@@ -144,7 +138,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(())
     }
 
-    /// The slot has the object once the transaction commits.
+    /// The slot has the object after the commit.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.heap.check_slot(slot)?;
         let reserved = self.heap.reserve(size)?;
@@ -153,7 +147,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(at)
     }
 
-    /// Links the object at the commit, which makes it durable.
+    /// At the commit, which makes the object durable.
     pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
         self.ranges.push((reserved.at().0, reserved.size()));
         self.parts.push(Part::Alloc(slot, reserved));
@@ -164,7 +158,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         self.parts.push(Part::Free(slot, 0));
     }
 
-    /// At the commit, frees the slot's object and stores a value there.
+    /// At the commit.
     pub fn free_and_set(&mut self, slot: Slot, value: u64) {
         self.parts.push(Part::Free(slot, value));
     }
@@ -173,7 +167,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         self.parts.push(Part::Set(slot, value));
     }
 
-    /// Makes all changes durable; an error undoes them.
+    /// An error undoes the transaction.
     pub fn commit(mut self) -> Result<(), Error> {
         let heap = self.heap;
         for (at, bytes) in &self.ranges {

@@ -1,5 +1,4 @@
-//! The use of each unit of 64 KiB, in DRAM. A word is stored under its arena's lock and loaded by
-//! every free. A free claims its object, so that two at once do not both serve it again.
+//! The use of each unit of 64 KiB, in DRAM, stored under its arena's lock and loaded by every free.
 
 use crate::layout::{UNIT, UNIT_SHIFT};
 use craton_base::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,7 @@ pub struct Tag {
     pub arena: usize,
     /// Index in the arena.
     pub slab: usize,
-    /// Some objects may be of the former class.
+    /// May have objects of the former class.
     pub mixed: bool,
     /// About to change its class: frees wait.
     pub frozen: bool,
@@ -22,7 +21,7 @@ const MIXED: u64 = 2;
 const FROZEN: u64 = 4;
 const CHUNK: u64 = 1024;
 const STEP: u64 = 16;
-/// A bit for each place where an object can begin.
+/// A bit for each place of an object.
 const CLAIM_WORDS: usize = (UNIT / STEP / 64) as usize;
 
 type Claims = Box<[AtomicU64; CLAIM_WORDS]>;

@@ -1,5 +1,5 @@
-//! Free ranges by size, for best fit: a list for each size up to 512, and an ordered map of larger
-//! ones. Ranges with memory go first in their list.
+//! Free ranges by size, for best fit: a list for each size up to 512, and an ordered map above.
+//! Ranges with memory go first.
 
 use super::nodes::{Links, NONE, Nodes};
 use std::collections::BTreeMap;
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 pub(super) const LISTED: u64 = 512;
 const WORDS: usize = LISTED as usize / 64 + 1;
 
-/// Which links of a node the bins use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// By pages.
@@ -74,7 +73,7 @@ impl Bins {
         }
     }
 
-    /// The smallest range of at least `size` that `fits` accepts, among `tries` of each size.
+    /// Best fit that `fits` accepts, among `tries` of each size.
     #[inline]
     pub(super) fn find(&self, nodes: &Nodes, size: u64, tries: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let mut from = size;

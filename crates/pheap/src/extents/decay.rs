@@ -6,7 +6,6 @@ pub(crate) const STEP_MS: u64 = 50;
 const STEPS: usize = 200;
 const POINT: u32 = 24;
 
-/// Youngest first.
 const SHARES: [u64; STEPS] = shares();
 
 const fn shares() -> [u64; STEPS] {
@@ -23,7 +22,7 @@ const fn shares() -> [u64; STEPS] {
 }
 
 pub(crate) struct Decay {
-    /// Pages freed in each step, youngest last.
+    /// Freed pages, youngest last.
     steps: [u64; STEPS],
     before: u64,
     now: Option<u64>,
@@ -34,7 +33,7 @@ impl Decay {
         Self { steps: [0; STEPS], before: 0, now: None }
     }
 
-    /// The number of `pages` free ones to return now.
+    /// How many of `pages` free ones to return now.
     pub(crate) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
         let now = now_ms / STEP_MS;
         let passed = now.saturating_sub(self.now.unwrap_or(now)).min(STEPS as u64) as usize;

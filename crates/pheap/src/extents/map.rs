@@ -10,7 +10,7 @@ use super::plan::UNIT_PAGES;
 use super::starts::Starts;
 use super::tags::Tags;
 
-/// Badly aligned ranges of a size before the next size is tried.
+/// Badly aligned ranges of a size before the next size.
 const TRIES: usize = 4;
 
 /// Oldest first.
@@ -53,7 +53,6 @@ impl Map {
         }
     }
 
-    /// For `used` ranges in use.
     pub(super) fn reserve(&mut self, end: u64, used: usize) {
         self.tags.grow(end - self.first);
         self.starts.grow(end - self.first);
@@ -78,7 +77,7 @@ impl Map {
         if is_free(state) { self.free(node, state, 0) } else { node }
     }
 
-    /// The pages lie in one free range.
+    /// They are free.
     pub(super) fn truncate(&mut self, pages: u64) {
         let Some(node) = self.last() else { return };
         self.unlink(node);
@@ -128,7 +127,7 @@ impl Map {
         })
     }
 
-    /// The best fit that `accept` allows, and its former state.
+    /// The best fit, and its former state.
     pub(super) fn carve(&mut self, pages: u64, state: State, accept: impl Fn(&Node) -> bool) -> Option<(u32, State)> {
         let nodes = &self.nodes;
         let node = if pages.is_multiple_of(UNIT_PAGES) {
@@ -215,7 +214,7 @@ impl Map {
         self.nodes[node].state = state;
     }
 
-    /// Counts all free ranges as having memory, so that they coalesce.
+    /// As if all free ranges had memory.
     pub(super) fn merge_all(&mut self) {
         while let Some(node) = self.oldest(State::Retained) {
             let epoch = self.nodes[node].epoch;

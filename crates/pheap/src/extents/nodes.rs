@@ -33,7 +33,7 @@ pub(super) enum State {
 pub(super) struct Node {
     pub(super) page: u64,
     pub(super) pages: u64,
-    /// Of a free range: the last epoch that freed a part.
+    /// The last epoch that freed a part.
     pub(super) epoch: u64,
     /// In use: in the log.
     pub(super) slot: Slot,
@@ -65,7 +65,7 @@ impl Node {
         self.page + self.pages
     }
 
-    /// Whole aligned units inside.
+    /// Whole ones inside.
     pub(super) fn units(&self) -> u64 {
         (self.end() / UNIT_PAGES).saturating_sub(self.page.div_ceil(UNIT_PAGES))
     }

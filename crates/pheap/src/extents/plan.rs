@@ -10,7 +10,7 @@ pub enum ExtentKind {
     Slab,
 }
 
-/// In use: `page..page + pages`, counted from byte 0 of the heap.
+/// In use; `page` counts from byte 0 of the heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     pub page: u64,
@@ -18,7 +18,7 @@ pub struct Extent {
     pub kind: ExtentKind,
 }
 
-/// The word that completes a plan, once its redo line is committed.
+/// The word that completes a committed plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home {
     /// Offset.
@@ -26,7 +26,6 @@ pub struct Home {
     pub value: u64,
 }
 
-/// An extent that is being allocated or freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     pub page: u64,
@@ -39,9 +38,9 @@ pub enum RangeState {
     Used(ExtentKind),
     /// Of the bookkeeping log.
     Log,
-    /// Free, with memory: NVAlloc's reclaimed list.
+    /// Free, with memory.
     Reclaimed,
-    /// Free, without memory: NVAlloc's retained list.
+    /// Free, without memory.
     Retained,
     /// Losing its memory.
     Discarding,
@@ -58,7 +57,7 @@ pub struct Range {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ExtentError {
-    /// No such extent, or no room for its log, and the file cannot grow.
+    /// The file cannot grow enough.
     NoMemory,
     /// 0, or too many.
     Pages { pages: u32 },

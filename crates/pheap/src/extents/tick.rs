@@ -12,8 +12,8 @@ const MOST_DISCARDS: usize = 64;
 const LEAST_CUT: u64 = 16 * UNIT_PAGES;
 
 impl Extents {
-    /// Returns memory that has been free long enough, and reuses the log's chunks of epochs up to
-    /// `settled_epoch`. The lock is not held while memory is discarded.
+    /// Returns memory that has been free long enough, and reuses the log's settled chunks. Discards
+    /// without the lock.
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled_epoch: u64) {
         let now = [now_ms / STEP_MS, settled_epoch];
         // ORDERING: relaxed; two ticks at once do the work twice, under the lock.
@@ -44,7 +44,7 @@ impl Inner {
         self.log.settle(self.settled);
         while let Some(unit) = self.log.take_unit() {
             if let Some(node) = self.map.starting_at(unit / PAGE_BYTES) {
-                // Its chunks' epochs are settled.
+                // Its chunks are settled.
                 self.map.free(node, State::Reclaimed, 0);
             }
         }

@@ -1,5 +1,4 @@
-//! The file's length, and which pages have memory: a page gets it when first allocated, so that a
-//! full disk is an error there.
+//! The file's length, and which pages have memory: a page gets it when first allocated.
 
 use super::zone::Zone;
 use super::{BLOCK, FrameExtents};
@@ -9,15 +8,15 @@ use craton_base::{Medium, Space};
 use std::ops::Range;
 use std::sync::PoisonError;
 
-/// The file grows by at least 4 MiB, and by 1/8 of its data.
+/// 4 MiB, or 1/8 of the data.
 const GROWTH: u64 = 1024;
 const GROWTH_PART: u64 = 8;
-/// Pages at the end that one tick checks: 64 MiB.
+/// For one tick: 64 MiB.
 const IDLE_MOST: usize = 1 << 14;
 
 pub(super) struct Backed {
     bits: Box<[AtomicU64]>,
-    /// Of 64 pages each: the last epoch that freed one.
+    /// The last that freed one of 64 pages.
     epochs: Box<[AtomicU64]>,
     pages: AtomicU64,
 }
@@ -54,7 +53,7 @@ impl Backed {
         Self::words(frames).map(|at| u64::from(count(at).count_ones())).sum()
     }
 
-    /// This thread has allocated the frames. Returns how many bits changed.
+    /// On frames of this thread. Returns how many bits changed.
     fn set(&self, frames: Range<usize>, backed: bool) -> u64 {
         let change = |(word, mask): (usize, u64)| {
             // ORDERING: relaxed; the frames' owner changes their bits, and the zone orders owners.
@@ -107,7 +106,7 @@ impl FrameExtents {
         medium.allocate(first, end - first).map_err(|_| ExtentError::NoMemory)
     }
 
-    /// Grows the file from `end`, unless another thread did. `false`: it cannot grow.
+    /// Unless another thread grew it from `end`. `false`: it cannot grow.
     #[cold]
     pub(super) fn grow<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64, end: u64) -> bool {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +146,7 @@ impl FrameExtents {
         (0..end).rev().take(IDLE_MOST).take_while(|frame| is_idle(*frame)).count() as u64
     }
 
-    /// Returns the pages cut off: 0 if they are no longer free. Error: the file cannot shrink.
+    /// 0: the pages are no longer free. Error: the file cannot shrink.
     pub(super) fn cut<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64) -> Result<u64, ()> {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.end() as usize;

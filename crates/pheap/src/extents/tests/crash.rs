@@ -5,7 +5,6 @@ use crate::extents::{ExtentConfig, ExtentKind, Extents, Home};
 use craton_sim::{Image, Moment, Rng, SimPersistent};
 use std::collections::BTreeMap;
 
-/// The commits, and the lines that recovery redoes.
 fn at_step(lines: &[(Line, u64)], step: u64) -> (BTreeMap<u64, u32>, Vec<Home>) {
     let (mut live, mut redone) = (BTreeMap::new(), Vec::new());
     for (line, settled_at) in lines.iter().filter(|(line, _)| line.step <= step) {
@@ -42,13 +41,13 @@ struct Run {
     usage_bytes: u64,
 }
 
-/// Also returns the number of images checked.
+/// Also counts the images.
 fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
     let config = config(run.stripes, run.usage_bytes);
     let mut rng = Rng::new(run.seed);
     let mut world: World<F> = World::new(24 << 20, config);
     let mut checked = 0;
-    // With the step at which its epoch was settled.
+    // With the step that settled it.
     let mut lines: Vec<(Line, u64)> = Vec::new();
     for _ in 0..run.steps {
         world.medium.record();
