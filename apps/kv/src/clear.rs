@@ -1,6 +1,5 @@
-//! Deletes everything at once: one commit makes an empty tree the one in use, and the old one dead.
-//! Small commits free that from the leaves up, if need be after the next open. First all of its
-//! leaves are retired.
+//! Deletes everything: one commit puts an empty tree in place of the old one. Small commits free
+//! that from the leaves up, if need be after the next open.
 
 use crate::layout::{
     DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, bits, dir_leaves, dir_slot, free_low, index_slot, leaf_slot,
@@ -29,7 +28,7 @@ impl<S: Store> Tree<S> {
             old
         };
         for dir in old.dirs.items() {
-            // Not held while waiting for a leaf, whose holder may wait for it.
+            // Not held while waiting: a leaf's holder may wait for it.
             dir.lock().is_retired = true;
             if let Some(leaves) = dir.view().as_ref() {
                 leaves.items().iter().filter_map(|leaf| leaf.latch.lock()).for_each(|locked| locked.retire());
@@ -54,7 +53,7 @@ impl<S: Store> Tree<S> {
             slots.push(block + 8);
         }
         slots.pop();
-        // From the last block on, so that the rest can be reached.
+        // The last block first: the rest stays within reach.
         for slot in slots.into_iter().rev() {
             let block = load(store, slot)?;
             for dir_at in (0..INDEX_SLOTS).map(|i| index_slot(block, i)) {

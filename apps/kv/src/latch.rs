@@ -2,9 +2,8 @@
 //!
 //! **State.** Bit 0 locked, bit 1 retired, above it the version.
 //!
-//! **Threads.** A writer sets bit 0, changes the leaf, and stores the next version. A reader, which
-//! stores nothing, loads the version before and after. A retired leaf stays locked for ever: its
-//! range belongs to other leaves, and callers search again.
+//! **Threads.** A writer sets bit 0, changes the leaf, and stores the next version. A reader stores
+//! nothing. A retired leaf stays locked: its range belongs to other leaves, so search again.
 
 use craton_base::atomic::{AtomicU64, Ordering, spin};
 use std::sync::atomic::fence;
@@ -13,7 +12,6 @@ const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const STEP: u64 = 4;
 
-/// Rounds of waiting before a yield.
 const SPINS: u32 = 200;
 
 #[derive(Default)]
@@ -25,7 +23,7 @@ pub struct Locked<'a> {
 }
 
 impl Latch {
-    /// Waits for a writer. `None`: retired.
+    /// `None`: retired.
     #[inline]
     pub fn version(&self) -> Option<u64> {
         // ORDERING: pairs with the release in `drop`.
@@ -33,11 +31,11 @@ impl Latch {
         if seen & (LOCKED | RETIRED) == 0 { Some(seen) } else { self.wait() }
     }
 
-    /// Whether no writer has come since `version`.
+    /// No writer has come since `version`.
     #[inline]
     pub fn is_same(&self, version: u64) -> bool {
-        // ORDERING: pairs with the release fence in `try_lock`: the loads before it saw nothing of
-        // a writer, or the load below sees its lock.
+        // ORDERING: pairs with the release fence in `try_lock`: earlier loads saw nothing of a
+        // writer, or the load below sees its lock.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == version
     }
@@ -52,7 +50,7 @@ impl Latch {
         }
     }
 
-    /// Without waiting; `None`: locked or retired.
+    /// `None`: locked or retired.
     pub fn lock_now(&self) -> Option<Locked<'_>> {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & (LOCKED | RETIRED) == 0 { self.try_lock(seen) } else { None }
@@ -89,9 +87,9 @@ impl Latch {
 }
 
 impl Locked<'_> {
-    /// Once the leaf's successors can be found.
+    /// The leaf's successors can be found.
     pub fn retire(self) {
-        // ORDERING: pairs with the acquire in `wait`, which then finds the successors.
+        // ORDERING: pairs with the acquire in `wait`.
         self.latch.0.store(self.version | LOCKED | RETIRED, Ordering::Release);
         std::mem::forget(self);
     }

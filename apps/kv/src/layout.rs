@@ -8,11 +8,9 @@
 //! low       0 tag and length | 8 slot: object with the bytes, if longer than 32 | 16 32 bytes
 //! pair      0 length of key u32, of value u32 | 8 key, padded to 8 | value, padded to 8
 //! ```
-//! Entries have no order; the order is in DRAM.
-//!
 //! **Invariants.** *KV5* a bit is set only if its slot holds a published object. *KV6* `low` is not
 //! above any key below the node and never changes. *KV7* fingerprints of valid slots are right.
-//! Slots whose bit is clear are stale: a split moved their objects away.
+//! Slots whose bit is clear may be stale.
 
 use crate::store::{Change, Reservation, Store, StoreError, equals, load, padded, read, write};
 
@@ -38,7 +36,7 @@ pub const LEAF_TAG_AT: u64 = 120;
 pub const LEAF_BYTES: u64 = 128 + 8 * SLOTS as u64;
 pub const LEAF_TAG: u64 = u64::from_le_bytes(*b"KVLEAF01");
 
-/// Longest low inside the node.
+/// Longest low in the node.
 pub const INLINE: usize = 32;
 const LOW_TAG: u64 = 0x4c4f_5721 << 32;
 
@@ -73,7 +71,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of a pair's object.
     pub fn bytes(key: &[u8], value_len: usize) -> u64 {
         8 + padded(key.len()) + padded(value_len)
     }
@@ -87,7 +84,7 @@ impl Pair {
         Ok(Self { at, key_len, value_len })
     }
 
-    /// Durable with the commit that publishes the pair.
+    /// Durable with the commit.
     pub fn reserve<S: Store>(store: &S, key: &[u8], value: &[u8]) -> Result<S::Reserved, StoreError> {
         let bytes = Self::bytes(key, value.len());
         if let Some(long) = [key.len(), value.len()].into_iter().find(|len| *len > LONGEST) {
@@ -142,13 +139,12 @@ impl<R: Reservation> NewLow<R> {
         }
     }
 
-    /// To commit after the node's change.
+    /// Follows the node's change.
     pub fn attach(self, at: u64) -> Option<Change<R>> {
         self.object.map(|object| Change::Attach { slot: at + 8, object })
     }
 }
 
-/// Frees the bytes outside of the node, if any.
 pub fn free_low<S: Store>(store: &S, at: u64) -> Result<Option<Change<S::Reserved>>, StoreError> {
     Ok((load(store, at + 8)? != 0).then_some(Change::Free { slot: at + 8 }))
 }
@@ -165,7 +161,6 @@ pub fn read_low<S: Store>(store: &S, at: u64) -> Result<Box<[u8]>, StoreError> {
     Ok(low.into_boxed_slice())
 }
 
-/// A pair is a fingerprint and an offset.
 pub fn write_leaf<S: Store>(
     store: &S,
     at: u64,
@@ -206,13 +201,11 @@ pub fn write_index<S: Store>(store: &S, at: u64) {
     store.persist(at, INDEX_BYTES);
 }
 
-/// Valid slots.
 pub fn dir_leaves<S: Store>(store: &S, dir: u64) -> Result<Vec<u64>, StoreError> {
     let (low, high) = (load(store, dir)?, load(store, dir + 8)?);
     Ok(bits(low).map(|i| i as u64).chain(bits(high).map(|i| 64 + i as u64)).collect())
 }
 
-/// A byte of a hash.
 pub fn fingerprint(key: &[u8]) -> u8 {
     let mut hash = 0x9e37_79b9_7f4a_7c15 ^ key.len() as u64;
     for part in key.chunks(8) {
@@ -222,7 +215,7 @@ pub fn fingerprint(key: &[u8]) -> u8 {
     (hash >> 32) as u8 ^ hash as u8
 }
 
-/// A bit for each slot with the fingerprint, valid or not.
+/// A bit for each slot, valid or not.
 #[inline]
 pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreError> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -238,7 +231,7 @@ pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreEr
     Ok(mask)
 }
 
-/// For a free slot; durable with the next commit.
+/// Of a free slot; durable with the next commit.
 pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> Result<(), StoreError> {
     let at = leaf + (i / 8 * 8) as u64;
     let shift = 8 * (i % 8);

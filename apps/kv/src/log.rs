@@ -1,16 +1,16 @@
 //! The log of changes, for disks: the writes since the heap's last sync point (`docs/kv.md`).
 //!
-//! **State.** Two files take turns, so that their blocks are on the disk already when written:
-//! generation `g` is in file `g % 2`. The heap stores the generation that begins at its sync point.
+//! **State.** Two files take turns, so that their blocks are on the disk already: generation `g` is
+//! in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
 //! file    0 magic | 8 version | 16 generation | 24 0 | 32 uuid, 2 words | 48 session | 56 check
 //! frame   0 length of records | 8 check | 16 first epoch of the generation
 //!         24 1: the generation ends here | 32 records: all of one flush, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
 //! ```
-//! Checks cover the generation and the session, a random number of each start: frames of older
-//! generations, of another heap or of a restored copy do not count. An *epoch* counts clearings: a
-//! record of a cleared tree may follow the clearing's, and is dropped.
+//! Checks cover the generation and the session, a random number of each start, so that older frames
+//! do not count. An *epoch* counts clearings: a record of a cleared tree may follow the clearing's,
+//! and is dropped.
 //!
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
 //! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
@@ -36,10 +36,9 @@ const SEARCH_BYTES: usize = 1 << 20;
 const DEL: u32 = u32::MAX;
 const CLEAR: u32 = u32::MAX - 1;
 
-/// Marks the generation of a heap that holds all changes while the generation's file is not ready.
+/// The heap holds all changes, and its generation's file is not ready.
 pub const NO_LOG: u64 = 1 << 63;
 
-/// Keeps the written bytes when `sync` returns.
 pub trait LogFile: Send + Sync {
     fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()>;
     fn sync(&self) -> std::io::Result<()>;
@@ -69,13 +68,13 @@ impl LogFile for File {
     }
 }
 
-/// Records before the fault were replayed.
+/// Earlier records were replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayError {
     Store(StoreError),
-    /// This file is missing, or another heap's.
+    /// The file is missing, or not the one that the heap needs.
     Missing(usize),
-    /// This file's frame at this offset is torn, although a later one is whole.
+    /// A frame is torn, although a later one is whole: the file, and its offset there.
     Damaged(usize, u64),
 }
 
@@ -111,7 +110,7 @@ struct State {
 struct Part {
     generation: u64,
     epoch: u64,
-    /// Behind room for a frame's head.
+    /// Behind room for a head.
     records: Vec<u8>,
 }
 
@@ -131,7 +130,7 @@ impl Log {
         Self { files, uuid, session, state: Mutex::new(state), tail: Mutex::new(tail) }
     }
 
-    /// The records since the sync point at `generation`, in order.
+    /// In order, since the sync point at `generation`.
     pub fn replay(
         &self,
         generation: u64,
@@ -176,14 +175,14 @@ impl Log {
         Ok(())
     }
 
-    /// Durable before the heap's sync point names the generation.
+    /// Durable before the heap's sync point.
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
         let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();
         let file = &self.files[(generation % 2) as usize];
         file.write(0, &header).and_then(|()| file.sync()).map_err(system)
     }
 
-    /// Flushes then find the files' blocks in place.
+    /// So that flushes find blocks in place.
     pub fn fill(&self, bytes: u64) -> Result<(), StoreError> {
         let zeros = vec![0; FILL_BYTES];
         for file in &self.files {
@@ -201,7 +200,7 @@ impl Log {
         Ok(())
     }
 
-    /// No thread appends meanwhile, and the heap's next sync point names the generation.
+    /// No thread appends. The heap's next sync point names the generation.
     pub fn begin(&self, generation: u64, epoch: u64) {
         let mut state = self.state();
         state.parts.push(Part { generation, epoch, records: vec![0; FRAME_HEAD] });
@@ -233,7 +232,7 @@ impl Log {
     /// Makes earlier records durable.
     pub fn flush(&self) -> Result<(), StoreError> {
         let mut tail = self.tail();
-        // A frame that could not be written.
+        // It could not be written before.
         self.write(&mut tail)?;
         while self.take(&mut tail) {
             self.write(&mut tail)?;
@@ -295,7 +294,6 @@ impl Log {
     }
 }
 
-/// Rounds up to 8.
 fn frame_bytes(frame: &[u8]) -> u64 {
     (frame.len() as u64).next_multiple_of(8)
 }
@@ -321,7 +319,6 @@ fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>,
     Ok((check_of(&frame, seed, at) == check).then_some(frame))
 }
 
-/// Spares most checks.
 fn may_be_head(head: &[u8]) -> bool {
     let (len, is_last) = (word_of(&head[..8]), word_of(&head[24..32]));
     is_last <= 1 && len | is_last != 0
@@ -358,7 +355,7 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
 }
 
 fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
-    // Multiplied: a frame's first word is its length, and equal changed bits would cancel out.
+    // Multiplied, so that equal changed bits of the length and a frame's first word differ.
     let mut check = seed.rotate_left(32) ^ at ^ (bytes.len() as u64).wrapping_mul(0xa076_1d64_78bd_642f);
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;

@@ -1,5 +1,4 @@
-//! The program `craton-kv`. An error is one line that names the file or the option, and exit status
-//! 1; wrong usage is 2.
+//! The program `craton-kv`. An error is one line and exit status 1; wrong usage is 2.
 
 mod disk;
 mod file;
@@ -24,7 +23,7 @@ use std::time::Instant;
 fn main() -> ExitCode {
     let options = Options::parse();
     let address = SocketAddr::from((options.listen, options.port));
-    // Before a heap is made, which a port in use must not leave behind.
+    // First: a port in use must leave no heap behind.
     let served = TcpListener::bind(address)
         .map_err(|why| format!("cannot listen on {address}: {why}"))
         .and_then(|listener| file::with_heap(&options, Serve { options: &options, listener }));
@@ -80,7 +79,7 @@ impl file::UseHeap for Serve<'_> {
         let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|why| format!("cannot wait for signals: {why}"))?;
         let on_signal = end.clone();
         std::thread::spawn(move || {
-            // The receiver is gone when the program ends.
+            // Fails only when the program ends.
             signals.forever().for_each(|_| _ = on_signal.send(()));
         });
         let server = Server::start(tree, self.listener, about, disk, Box::new(move || _ = end.send(())))
@@ -136,7 +135,7 @@ fn begin_log<M: Medium + Space>(
     log: &Arc<Log>,
     sync: SyncHeap<HeapStore<M>>,
 ) -> Result<(), StoreError> {
-    // Both files may be in use until the heap is durable without them.
+    // Both files may be in use until then.
     let next = (tree.generation()? & !NO_LOG) + 2;
     let synced = |tree: &Tree<_>| sync(tree.store(), &Gates::new(0), &|| {});
     tree.begin_generation(next | NO_LOG)?;

@@ -1,5 +1,5 @@
-//! A store in memory, for tests: a second vector of words has what a crash would leave. Freeing an
-//! object twice, or a foreign offset, panics.
+//! A store in memory, for tests: a second vector has what a crash would leave. Freeing twice, or a
+//! foreign offset, panics.
 
 use crate::store::{Change, Reservation, Store, StoreError};
 use craton_base::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Outside of all objects.
 pub const ROOT: u64 = 8;
 
-/// The words before hold the root slot and keep 0 from being an object.
+/// The root slot lies before.
 const FIRST: u64 = 64;
 
 pub struct Memory {
@@ -26,7 +26,7 @@ struct State {
     free: BTreeMap<u64, Vec<u64>>,
     end: u64,
     images: Option<Vec<Image>>,
-    /// Requests left before refusals.
+    /// Requests left.
     budget: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// As a crash now would leave it.
+    /// A crash now would leave it.
     pub fn crashed(&self) -> Self {
         let state = self.state();
         Self::restarted(&Image { words: state.durable.clone(), live: state.live.clone() })
@@ -72,7 +72,7 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// Keeps an image before and after each change of durable words.
+    /// Around each change of durable words.
     pub fn watch(&self) {
         self.state().images = Some(Vec::new());
     }

@@ -1,6 +1,5 @@
-//! A handle in DRAM for each leaf and each directory. A directory's leaves are read when a key of
-//! its range is first requested, so that opening a tree reads one line for each directory: some
-//! 1,200 for 10 M keys. FPTree rebuilds all inner nodes from a chain of leaves.
+//! Handles in DRAM of leaves and directories. A directory's leaves are read when first requested,
+//! so that opening a tree reads one line for each directory: some 1,200 for 10 M keys.
 //!
 //! **Threads.** Locks in this order: a leaf's latch, a directory's lock, the tree's. A view is
 //! swapped under its directory's lock.
@@ -24,7 +23,6 @@ impl Leaf {
         Arc::new(Self { at, low, latch: Latch::default() })
     }
 
-    /// The old handle is retired.
     pub fn renewed(&self) -> Arc<Self> {
         Self::new(self.at, Arc::clone(&self.low))
     }
@@ -72,12 +70,11 @@ impl Dir {
         self.view.load()
     }
 
-    /// Under the lock.
     pub fn set_view(&self, leaves: Sorted<Leaf>) {
         self.view.store(Some(Arc::new(leaves)));
     }
 
-    /// Once; counts their pairs.
+    /// Once, with a count of pairs.
     #[cold]
     pub fn read<S: Store>(&self, store: &S, count: &AtomicI64) -> Result<(), StoreError> {
         let state = self.lock();

@@ -1,5 +1,5 @@
-//! Keys in order. A leaf is read as a whole. A scan of several is no snapshot: it returns once each
-//! key that is there all the time, others perhaps.
+//! Keys in order. A scan of several leaves is no snapshot: it returns each key that is there all
+//! the time once, others perhaps.
 
 use crate::layout::{LEAF_BITS, Pair, bits, leaf_slot};
 use crate::sorted::Low;
@@ -10,8 +10,7 @@ use crate::tree::Tree;
 pub type Entry = (Vec<u8>, Vec<u8>);
 
 impl<S: Store> Tree<S> {
-    /// Appends a leaf's pairs from `from` on, in order, with values if `values`. Returns where the
-    /// next leaf begins.
+    /// Appends a leaf's pairs from `from` on, and returns where the next leaf begins.
     pub fn scan_leaf(&self, from: &[u8], values: bool, out: &mut Vec<Entry>) -> Result<Option<Box<[u8]>>, StoreError> {
         let mark = out.len();
         loop {
@@ -65,7 +64,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// From `from` on, in order.
+    /// From `from` on.
     pub fn range(&self, from: &[u8]) -> Range<'_, S> {
         Range { tree: self, next: Some(from.into()), entries: Vec::new().into_iter() }
     }

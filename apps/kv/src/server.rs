@@ -1,8 +1,6 @@
-//! The server: threads that wait for sockets, and what they share.
-//!
-//! **Threads.** Each worker runs its connections' commands; the first accepts and hands connections
-//! out in turn. On a disk the workers flush the log, or a thread with an interval; the keeper reads
-//! directories, frees cleared trees, and makes sync points of the heap.
+//! The server. Each worker runs its connections' commands; the first accepts connections. On a disk
+//! the workers flush the log, or a thread with an interval; the keeper reads directories, frees
+//! cleared trees, and makes sync points of the heap.
 
 mod commands;
 mod connection;
@@ -37,22 +35,22 @@ pub struct Counters {
     pub connections: AtomicU64,
     pub connected: AtomicU64,
     pub syncs: AtomicU64,
-    /// The log waits for room: writes are refused.
+    /// Writes are refused until the log has room.
     pub is_full: AtomicBool,
 }
 
 pub struct Disk<S> {
-    /// Least time between two flushes of the log.
+    /// Between flushes of the log.
     pub interval: Duration,
     pub log: Arc<Log>,
     pub sync: SyncHeap<S>,
-    /// After which the heap has a sync point.
+    /// Between sync points of the heap.
     pub log_bytes: u64,
-    /// Of each file of the log, filled at the start.
+    /// Of each file of the log, at the start.
     pub fill_bytes: u64,
 }
 
-/// Makes a sync point after all gates are closed and the function was called.
+/// A sync point, made after all gates are closed and the function was called.
 pub type SyncHeap<S> = fn(&S, &Gates, &dyn Fn()) -> Result<(), StoreError>;
 
 type Job<S> = Box<dyn FnOnce(&Shared<S>) + Send>;
@@ -61,7 +59,7 @@ pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,
     gates: Gates,
-    /// If workers flush it.
+    /// That workers flush.
     led: Option<Arc<Log>>,
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
@@ -73,11 +71,11 @@ pub(crate) struct Shared<S: Store> {
 
 impl<S: Store> Shared<S> {
     fn wake(&self, worker: usize) {
-        // A worker that cannot be woken has ended.
+        // Fails if the worker has ended.
         let _ = self.wakers[worker].wake();
     }
 
-    /// Makes a requested sync point of the log, if workers do that.
+    /// A requested sync point of the log.
     pub(crate) fn lead(&self, worker: usize) -> bool {
         let (Some(group), Some(log)) = (&self.group, &self.led) else { return false };
         group.lead(worker, || self.flush(log), |other| self.wake(other))
@@ -114,7 +112,7 @@ pub struct Server<S: Store> {
 }
 
 impl<S: Store + 'static> Server<S> {
-    /// A client's `SHUTDOWN` or a failed sync point calls `on_shutdown`.
+    /// `SHUTDOWN` or a failed sync point calls `on_shutdown`.
     pub fn start(
         tree: Tree<S>,
         listener: std::net::TcpListener,
@@ -202,11 +200,11 @@ const RETRY: Duration = Duration::from_secs(1);
 fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     let Context { tree, has_dead, .. } = &shared.context;
     if let Some(disk) = disk {
-        // If refused, flushes are slower and may lack room.
+        // If refused, flushes are slower.
         let _ = disk.log.fill(disk.fill_bytes);
     }
     let mut heap = HeapSync { has_begun: false, next: Instant::now() };
-    // A client's request reports a damaged directory.
+    // A request reports a damaged directory.
     let _ = tree.len();
     while !shared.is_stopping() {
         // ORDERING: pairs with the release in `commands::flush`.
@@ -222,7 +220,7 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
             && let Err(why) = heap.sync(shared, disk)
         {
             if why.is_full() {
-                // The log refuses writes when it has no room either.
+                // The log still takes writes.
                 heap.next = Instant::now() + RETRY;
             } else {
                 shared.fail(why);
@@ -233,8 +231,8 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
 }
 
 struct HeapSync {
-    /// A generation of the log has begun, but the sync point that names it failed: the next one
-    /// names it too, since the log before is in use until then.
+    /// A generation of the log has begun, but its sync point failed: the next one names the same
+    /// generation, since the log before is in use until then.
     has_begun: bool,
     /// Not before.
     next: Instant,

@@ -1,8 +1,8 @@
-//! Inner nodes: immutable arrays of children, by their smallest keys. Writers swap a new one in.
+//! Inner nodes: immutable arrays of children, by their smallest keys.
 //!
-//! **State.** `heads[i]`: the eight bytes of child `i`'s key that follow the prefix common to all,
-//! so that a search reads one dense array. The first child serves all smaller keys too, so its key
-//! takes no part in the prefix.
+//! `heads[i]` has the eight bytes of child `i`'s key behind the prefix common to all, so that a
+//! search reads one dense array. The first child serves all smaller keys too, so the prefix leaves
+//! out its key.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn head_of(bytes: &[u8]) -> u64 {
 }
 
 impl<T: Low> Sorted<T> {
-    /// `items` are not empty, and in order.
+    /// Not empty, and in order.
     pub fn new(items: Vec<Arc<T>>) -> Self {
         let prefix = match (items.get(1), items.last()) {
             (Some(first), Some(last)) => {
@@ -49,7 +49,7 @@ impl<T: Low> Sorted<T> {
         &self.items
     }
 
-    /// Of the child whose range holds `key`.
+    /// The child whose range holds `key`.
     pub fn place(&self, key: &[u8]) -> usize {
         let n = self.items.len();
         if n <= 1 {
@@ -77,7 +77,7 @@ impl<T: Low> Sorted<T> {
         Arc::ptr_eq(&self.items[place], item).then_some(place)
     }
 
-    /// A copy with others in place of one child, in order.
+    /// A copy with others, in order, in place of one child.
     pub fn with(&self, place: usize, others: impl IntoIterator<Item = Arc<T>>) -> Self {
         let mut items = Vec::with_capacity(self.items.len() + 1);
         items.extend_from_slice(&self.items[..place]);

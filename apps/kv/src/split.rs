@@ -1,7 +1,6 @@
-//! Full leaves and full directories split; empty ones are dropped. Each change is one commit.
-//!
-//! **Threads.** The caller holds the leaf's latch. New views are swapped in before old handles are
-//! retired, so that a search that meets a retired handle finds its successors.
+//! Full leaves and full directories split; empty ones are dropped. Each change is one commit. New
+//! views are swapped in before old handles are retired, so that a search that meets a retired
+//! handle finds its successors.
 
 use crate::latch::Locked;
 use crate::layout::{
@@ -14,7 +13,6 @@ use crate::store::{Change, Reservation, Store, StoreError, load};
 use crate::tree::{Top, Tree};
 use std::sync::Arc;
 
-/// The locked directory of a leaf.
 struct Home<'a> {
     dir: &'a Arc<Dir>,
     state: &'a mut DirState,
@@ -22,14 +20,13 @@ struct Home<'a> {
     place: usize,
 }
 
-/// After the split of a full directory, search again.
+/// `Again` after the split of a full directory.
 enum Next {
     Done,
     Again,
 }
 
 impl<S: Store> Tree<S> {
-    /// Also the directory, if full.
     #[cold]
     pub(crate) fn split(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut pairs = Vec::with_capacity(SLOTS);
@@ -75,12 +72,11 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Moves the upper half of the leaves.
     fn split_dir(&self, home: &Home<'_>) -> Result<(), StoreError> {
         let Home { dir, leaves, .. } = home;
         let mut index = self.index();
         let top = self.top.load_full();
-        // In a cleared tree the directory is not listed; the caller sees that.
+        // The tree was cleared.
         let Some(place) = top.dirs.place_of(dir) else { return Ok(()) };
         let (lower, upper) = leaves.items().split_at(leaves.items().len() / 2);
         let moved: Vec<u64> = upper.iter().map(|leaf| leaf.at).collect();
@@ -144,8 +140,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// The leaf before gets the range. A directory's first leaf stays until it is the only one;
-    /// then the directory goes too.
+    /// The leaf before gets the range. A directory's first leaf goes last, with the directory.
     #[cold]
     pub(crate) fn drop_leaf(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut locked = Some(locked);
@@ -165,7 +160,7 @@ impl<S: Store> Tree<S> {
             if let Some(locked) = locked.take() {
                 locked.retire();
             }
-            // Only try: the first leaf's holder may wait for this directory.
+            // Only try: the holder may wait for this directory.
             let first = &leaves[0];
             if leaves.len() == 2
                 && let Some(locked) = first.latch.lock_now()
@@ -203,7 +198,6 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Takes a leaf out of its directory and frees it.
     fn unlist(&self, dir: &Dir, leaf: &Leaf) -> Result<Vec<Change<S::Reserved>>, StoreError> {
         for i in dir_leaves(&self.store, dir.at)? {
             let slot = dir_slot(dir.at, i);
@@ -218,8 +212,7 @@ impl<S: Store> Tree<S> {
         Err(StoreError::Damaged(dir.at))
     }
 
-    /// Runs `f` under the directory's lock. Returns at once if the tree was cleared: the leaf will
-    /// be retired.
+    /// Under the directory's lock, unless the tree was cleared: then the leaf will be retired.
     fn at_home(
         &self,
         leaf: &Arc<Leaf>,

@@ -1,26 +1,25 @@
-//! The seam below the tree: a range of bytes in which objects are reserved, written, and then
-//! published by [`commit`](Store::commit), the only call that changes what a restart finds.
+//! The seam below the tree: objects are reserved, written, and published by
+//! [`commit`](Store::commit), the only call that changes what a restart finds.
 //!
-//! **Units.** Bytes; a *slot* is the offset of an aligned word that holds an object's offset, or 0.
-//!
-//! **Threads.** Two commits never share a slot: the tree holds the lock of its node.
+//! **Units.** Bytes; a *slot* is the offset of a word that holds an object's offset, or 0. Two
+//! commits never share one: the tree holds the lock of its node.
 
 /// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// In the file, on the disk or in memory.
+    /// In the file or in memory.
     NoMemory,
     /// The object's bytes.
     TooLarge(u64),
-    /// Offset of a contradiction.
+    /// The offset.
     Damaged(u64),
     /// The `errno`.
     System(i32),
 }
 
 impl StoreError {
-    /// Whether room on the disk, or in a quota or limit, would help.
+    /// Whether more room would help.
     pub fn is_full(self) -> bool {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let Self::System(errno) = self else { return false };
@@ -43,17 +42,17 @@ impl std::error::Error for StoreError {}
 
 #[derive(Debug)]
 pub enum Change<R> {
-    /// Publishes the object in the slot, whose old value is lost.
+    /// Publishes the object. The slot's old value is lost.
     Attach { slot: u64, object: R },
     /// As `Attach`, and frees the slot's old object.
     Replace { slot: u64, object: R },
-    /// Frees the slot's object, and stores 0.
+    /// Also stores 0.
     Free { slot: u64 },
-    /// Stores a word.
+    /// A word.
     Set { slot: u64, value: u64 },
 }
 
-/// Not yet published: a crash frees it.
+/// A crash frees it.
 pub trait Reservation {
     /// A multiple of 16.
     fn at(&self) -> u64;
@@ -63,12 +62,12 @@ pub trait Reservation {
 pub trait Store: Send + Sync {
     type Reserved: Reservation;
 
-    /// With acquire ordering; `None` beyond the end or if `at` is not a multiple of 8. Another
-    /// thread may have freed the object there.
+    /// With acquire ordering; `None` beyond the end or if `at` is not a multiple of 8. The object
+    /// there may be freed.
     fn load(&self, at: u64) -> Option<u64>;
 
-    /// With release ordering, in an object of the caller; [`persist`](Self::persist) makes it
-    /// durable.
+    /// With release ordering, in an object of the caller. Not durable before
+    /// [`persist`](Self::persist).
     fn store(&self, at: u64, value: u64);
 
     /// Uninitialised.
@@ -76,17 +75,16 @@ pub trait Store: Send + Sync {
 
     fn cancel(&self, object: Self::Reserved);
 
-    /// Stores to this range become durable no later than this thread's next commit.
+    /// The range is durable no later than this thread's next commit.
     fn persist(&self, at: u64, bytes: u64);
 
-    /// All changes or, if refused or cut short by a crash, none; reserved objects are then free. A
-    /// slot inside of an object that the commit attaches comes after it. At most [`MOST_CHANGES`].
+    /// All changes or none; then reserved objects are free. A slot inside of an attached object
+    /// comes after it. At most [`MOST_CHANGES`].
     fn commit<I: IntoIterator<Item = Change<Self::Reserved>>>(&self, changes: I) -> Result<(), StoreError>;
 }
 
 pub const MOST_CHANGES: usize = 15;
 
-/// For an offset from the store.
 #[inline]
 pub fn load<S: Store>(store: &S, at: u64) -> Result<u64, StoreError> {
     store.load(at).ok_or(StoreError::Damaged(at))
@@ -125,7 +123,7 @@ pub fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Padded to whole words.
+/// Pads the last word.
 pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
     for (i, part) in bytes.chunks(8).enumerate() {
         store.store(at + 8 * i as u64, word_of(part));

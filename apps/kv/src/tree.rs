@@ -1,7 +1,7 @@
 //! The tree: find, read, insert, replace, delete.
 //!
-//! **Threads.** Readers find the leaf through snapshots, read it, and compare the latch's version.
-//! Writers hold the leaf's latch from the search to the commit.
+//! **Threads.** Readers find the leaf through snapshots, and compare the latch's version. Writers
+//! hold the latch from the search to the commit.
 //!
 //! **Cost.** A read touches two inner arrays, two lines of the leaf, one of its slots and the pair.
 
@@ -24,7 +24,7 @@ pub struct Tree<S: Store> {
     pub(crate) root: u64,
     pub(crate) top: ArcSwap<Top>,
     index: Mutex<Index>,
-    /// Held while a cleared tree is freed.
+    /// While a cleared tree is freed.
     pub(crate) clearing: Mutex<()>,
     /// On disks.
     pub(crate) log: Option<Arc<Log>>,
@@ -94,12 +94,12 @@ impl<S: Store> Tree<S> {
         self.log = Some(log);
     }
 
-    /// Of the log; it begins at this state of the store.
+    /// Of the log that begins here.
     pub fn generation(&self) -> Result<u64, StoreError> {
         load(&self.store, self.root + GENERATION)
     }
 
-    /// Of the log. No other thread writes meanwhile.
+    /// No other thread writes meanwhile.
     pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
         self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
         if let Some(log) = &self.log {
@@ -125,7 +125,7 @@ impl<S: Store> Tree<S> {
         self.read(key, |pair, out| pair.read_value(&self.store, out), out)
     }
 
-    /// Appends the value's length by `head`, then the value.
+    /// Appends the value behind what `head` makes of its length.
     pub fn get_with_head(
         &self,
         key: &[u8],
@@ -166,7 +166,7 @@ impl<S: Store> Tree<S> {
             out.truncate(mark);
             let read = (|| {
                 let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
-                // The pair may be another's by now.
+                // The pair may be another's.
                 if leaf.latch.is_same(version) {
                     write(&pair, out)?;
                     return Ok(true);
@@ -232,8 +232,7 @@ impl<S: Store> Tree<S> {
         self.store.commit([attach, Change::Set { slot: leaf.at + LEAF_BITS, value: valid | 1 << i }])
     }
 
-    /// Replaces a short value by `next` of it, under the leaf's lock; an error of `next` changes
-    /// nothing.
+    /// Replaces a short value, under the leaf's lock. An error of `next` changes nothing.
     pub fn update<E>(
         &self,
         key: &[u8],
@@ -278,7 +277,7 @@ impl<S: Store> Tree<S> {
             self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
             if valid == 0 {
-                // The deletion succeeds even if the leaf cannot be freed now.
+                // The deletion succeeds anyway.
                 let _ = self.drop_leaf(leaf, locked);
             }
             Ok(Step::Done(true))
@@ -303,7 +302,7 @@ impl<S: Store> Tree<S> {
                     dir.read(&self.store, &top.count)?;
                 }
             }
-            // A split meanwhile leaves parts that are read, or unread now.
+            // A split leaves directories that are read, or unread now.
             let now = self.top.load_full();
             if now.dirs.items().iter().all(|dir| dir.view().is_some()) {
                 return Ok(now);
@@ -369,7 +368,7 @@ impl<R: Reservation> Empty<R> {
     pub fn new<S: Store<Reserved = R>>(store: &S) -> Result<Self, StoreError> {
         let [index, dir, leaf] = reserve_all(store, [INDEX_BYTES, DIR_BYTES, LEAF_BYTES])?;
         write_index(store, index.at());
-        // The slot may follow the bit: nothing is reached until the whole is published.
+        // Nothing is reached until the whole is published.
         write_dir(store, dir.at(), b"", &[0])?;
         write_leaf(store, leaf.at(), b"", &[])?;
         Ok(Self { index, dir, leaf })
@@ -421,7 +420,7 @@ fn read_index<S: Store>(store: &S, root: u64) -> Result<(Top, Index), StoreError
         if block == 0 {
             break;
         }
-        // A block twice makes a circle.
+        // A repeated block makes a circle.
         if load(store, block)? != INDEX_TAG || !blocks.insert(block) {
             return Err(StoreError::Damaged(block));
         }

@@ -30,7 +30,7 @@ fn every_operation_is_all_or_nothing() {
             let before = model.clone();
             step(&tree, &mut model, &mut random, 900, i % 1000 < 700);
             let mut now = tree.store().images();
-            // Where a line was durable already.
+            // Images repeat where a line was durable already.
             now.dedup_by(|a, b| a == b);
             images += now.len();
             check(&now, &before, &model);

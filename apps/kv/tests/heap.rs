@@ -40,7 +40,6 @@ fn contents<const F: bool>(tree: &SimTree<F>) -> Map {
     map
 }
 
-/// During `f`.
 fn each_crash<const F: bool>(
     medium: &SimPersistent<F>,
     tree: &SimTree<F>,

@@ -1,6 +1,6 @@
-//! A medium of loom's atomics, and the images that a crash can leave: all stores in their order, or
-//! the least that a power failure leaves. loom switches threads before a step alone, so a store and
-//! its copies are one step. Lines stored whole are no steps: recovery alone reads them.
+//! A medium of loom's atomics, and the images that a crash can leave: all stores, or the least that
+//! a power failure leaves. loom switches threads before a step alone, so a store and its copies are
+//! one. Lines stored whole are no steps: recovery alone reads them.
 
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::loom::thread::{self, ThreadId};

@@ -1,5 +1,5 @@
-//! A small heap, and threads that change it at once. After each order of steps its invariants hold,
-//! and a crash loses nothing that has ended. Cells whose races loom detects stand for objects.
+//! A small heap, and threads that change it. In each order of steps its invariants hold, and a
+//! crash loses nothing that has ended. Cells whose races loom detects stand for objects.
 
 use crate::loom_medium::{Image, ModelMedium};
 use craton_base::atomic::model::{check, check_weakened};
@@ -113,7 +113,7 @@ impl<const F: bool> World<F> {
         let mut objects = Vec::new();
         self.heap.objects(|at, _| objects.push(at.0));
         assert_eq!(objects, owned, "objects, and what slots have");
-        // A collection would need the slots' roots to have names.
+        // A collection knows named roots alone.
         let images = if kind == Model::Gc { Vec::new() } else { self.medium.images() };
         for image in images {
             let after = Self::open(&image).unwrap();

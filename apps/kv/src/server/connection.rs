@@ -1,5 +1,5 @@
-//! A connection: bytes in, commands run, replies out. Bytes that break the protocol are answered by
-//! an error, and the connection closes once that is sent.
+//! A connection: bytes in, commands run, replies out. After bytes that break the protocol it sends
+//! an error and closes.
 
 use super::commands::{After, Context, run};
 use super::reply::error;
@@ -22,18 +22,18 @@ pub struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     sent: usize,
-    /// Of the sync point for which the replies wait.
+    /// For the replies' sync point.
     pub ticket: Option<u64>,
-    /// `input` has whole commands, which wait for the client to read replies.
+    /// Whole commands wait for the client to read replies.
     is_paused: bool,
     /// `output` acknowledges a write.
     wrote: bool,
     wants_shutdown: bool,
-    /// No command runs: the last reply is sent, then late input is dropped, so that closing the
-    /// socket does not discard the reply.
+    /// The last reply is sent, then late input is dropped: closing the socket must not discard the
+    /// reply.
     is_closing: bool,
     is_draining: bool,
-    /// There may be more to read or run once the ticket is removed.
+    /// To read or run once the ticket is removed, perhaps.
     pub has_more: bool,
     /// The stream has ended: no further event comes.
     pub is_ended: bool,
@@ -69,8 +69,8 @@ impl Connection {
         }
     }
 
-    /// Sends, then reads and runs once, so that others have their turn. With `holds`, replies to
-    /// writes wait for a ticket.
+    /// Reads and runs once, so that others have their turn. With `holds`, replies to writes wait
+    /// for a ticket.
     pub fn serve<S: Store>(&mut self, context: &Context<S>, chunk: &mut [u8], holds: bool) -> State {
         self.has_more = self.ticket.is_some();
         if self.has_more {
@@ -134,7 +134,7 @@ impl Connection {
         self.input = data;
     }
 
-    /// Returns the bytes of whole commands.
+    /// The bytes of whole commands.
     fn run_some<S: Store>(&mut self, context: &Context<S>, data: &[u8]) -> usize {
         let (mut used, mut commands) = (0, 0);
         self.is_paused = false;
@@ -189,7 +189,7 @@ impl Connection {
         }
         if self.is_closing && !self.is_draining {
             self.is_draining = true;
-            // The next read finds a client that has gone.
+            // The next read finds a client that left.
             let _ = self.socket.shutdown(Shutdown::Write);
         }
         State::Ready

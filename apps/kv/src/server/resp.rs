@@ -1,6 +1,5 @@
-//! Requests of the Redis protocol, version 2, and inline commands. [`Parser::parse`] remembers its
-//! progress, so that a command in many parts is read once. After an error the connection must
-//! close: the next command's beginning is unknown.
+//! Requests of the Redis protocol, version 2, and inline commands. A command in many parts is read
+//! once. After an error the connection must close: the next command's beginning is unknown.
 
 use std::fmt;
 use std::ops::Range;
@@ -39,26 +38,25 @@ impl fmt::Display for ProtocolError {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
     Incomplete,
-    /// Bytes of a command. Ignore one without arguments: an empty line.
+    /// Bytes. Without arguments it is an empty line.
     Command(usize),
 }
 
 #[derive(Default)]
 pub struct Parser {
     args: Vec<Range<usize>>,
-    /// Inline commands without quotes and escapes; if not empty, `args` point here.
+    /// Inline arguments without quotes and escapes, if not empty.
     inline: Vec<u8>,
-    /// Arguments to come; `None` before the first line is complete.
+    /// Arguments; `None` before the first line is complete.
     left: Option<usize>,
     /// Of the current argument.
     length: Option<usize>,
     at: usize,
-    /// No line ends before.
     searched: usize,
 }
 
 impl Parser {
-    /// `data` begins with the last call's bytes, if that was incomplete.
+    /// `data` begins with an incomplete command's bytes, if any.
     pub fn parse(&mut self, data: &[u8]) -> Result<Parsed, ProtocolError> {
         if self.left.is_none() {
             self.args.clear();
@@ -108,7 +106,7 @@ impl Parser {
         Ok(Parsed::Command(used))
     }
 
-    /// Of the command found in `data`.
+    /// Of the command in `data`.
     pub fn args<'a>(&'a self, data: &'a [u8]) -> Args<'a> {
         let bytes = if self.inline.is_empty() { data } else { &self.inline };
         Args { bytes, ranges: &self.args }
@@ -118,7 +116,7 @@ impl Parser {
         (self.left, self.length, self.at, self.searched) = (None, None, 0, 0);
     }
 
-    /// The end of the line at `at`, which moves behind it.
+    /// The line's end; `at` moves behind it.
     fn line(&mut self, data: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let found = data[self.searched..].iter().position(|byte| *byte == b'\n');
         let end = found.map_or(data.len(), |found| self.searched + found);
@@ -163,7 +161,7 @@ pub fn number(text: &[u8]) -> Option<i64> {
     if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// With the quotes and escapes of redis-cli.
+/// As redis-cli quotes and escapes.
 fn split_inline(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>) -> Result<(), ProtocolError> {
     let mut rest = line.iter().copied().peekable();
     loop {
