@@ -1,6 +1,11 @@
-//! The server. Each worker runs its connections' commands; the first accepts connections. On a disk
-//! the workers flush the log, or a thread with an interval; the keeper reads directories, frees
-//! cleared trees, and makes sync points of the heap.
+//! The server: threads that wait for sockets, and what they share.
+//!
+//! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
+//! all workers at once. The first worker accepts and hands connections out in turn. On a disk the
+//! workers flush the log, or a thread with an interval; the keeper reads directories, frees cleared
+//! trees, and makes sync points of the heap.
+//! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
+//! room; any other failure of the log or of a sync point ends the server.
 
 mod commands;
 mod connection;
@@ -64,14 +69,14 @@ pub(crate) struct Shared<S: Store> {
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
     wakers: Vec<Waker>,
-    /// By worker.
+    /// Accepted, by worker.
     handed: Vec<Mutex<Vec<TcpStream>>>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
 impl<S: Store> Shared<S> {
     fn wake(&self, worker: usize) {
-        // Fails if the worker has ended.
+        // A worker that cannot be woken has ended.
         let _ = self.wakers[worker].wake();
     }
 

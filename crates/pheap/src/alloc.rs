@@ -418,7 +418,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut crowded = None;
         let mut held = None;
         for object in objects {
-            // The object keeps its slab in place.
+            // A slab with taken objects keeps its place.
             let Some(tag) = self.units.get(object.at()) else { continue };
             if held.as_ref().is_none_or(|(arena, _)| *arena != tag.arena) {
                 // One lock at a time.

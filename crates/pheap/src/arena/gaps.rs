@@ -40,7 +40,7 @@ impl Slab {
 }
 
 impl Arena {
-    /// The gap around the freed object may be the largest.
+    /// An object has become free: the gap around it may be the largest.
     pub(super) fn widen(&mut self, index: usize, class: &Class, object: u32) {
         let slab = &mut self.slabs[index];
         if slab.gap < MOST {

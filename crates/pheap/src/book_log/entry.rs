@@ -92,7 +92,7 @@ fn checked(salt: u64, of: u64, word: u64, bits: u32) -> Option<u64> {
     (with_check(salt, of, value, bits) == word).then_some(value)
 }
 
-/// What a checked word is; a word of one kind is invalid as another.
+/// The kind of a checked word; a word of one kind is invalid as another.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Head(bool),
