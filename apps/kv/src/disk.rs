@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct DiskParts<M: Medium + Space> {
     pub interval: Duration,
     pub files: [Box<dyn LogFile>; 2],
-    /// The heap was left open.
+    /// The heap was left open: the log has the writes since its last sync point.
     pub needs_log: bool,
     pub sync: SyncHeap<HeapStore<M>>,
 }

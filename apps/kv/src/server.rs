@@ -64,7 +64,7 @@ pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,
     gates: Gates,
-    /// That workers flush.
+    /// The log, if workers flush it.
     led: Option<Arc<Log>>,
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
@@ -80,7 +80,7 @@ impl<S: Store> Shared<S> {
         let _ = self.wakers[worker].wake();
     }
 
-    /// A requested sync point of the log.
+    /// Makes a requested sync point of the log, if workers do.
     pub(crate) fn lead(&self, worker: usize) -> bool {
         let (Some(group), Some(log)) = (&self.group, &self.led) else { return false };
         group.lead(worker, || self.flush(log), |other| self.wake(other))

@@ -79,7 +79,7 @@ pub struct LogStats {
     /// Chunks removed by the fast collection.
     pub fast_freed: u64,
     pub slow_runs: u64,
-    /// By the slow collection.
+    /// Entries copied by the slow collection.
     pub copied: u64,
 }
 

@@ -259,7 +259,8 @@ impl<M: Medium + Space> Heap<M> {
             return;
         }
         self.extents.begin_epoch(epoch + 1);
-        // ORDERING: pairs with the acquire in `enter`: who saw an effect of the epoch joins it.
+        // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the epoch
+        // joins it.
         self.epoch.store(epoch + 1, Ordering::Release);
         let mut dirty = Vec::with_capacity(1024);
         for lane in &self.lanes {

@@ -39,7 +39,8 @@ pub(crate) fn begin<M: Medium + Space>(medium: &M, sup: &Super) -> Result<(), Ex
     if medium.len() < first {
         medium.resize(first).map_err(|_| ExtentError::NoMemory)?;
     }
-    // Most of the table is never used: it gets its place on the disk with the data.
+    // Most of the table is never used: it gets its place on the disk with the data. If refused, it
+    // has its place, and is zero all the same.
     if sup.model == Model::Frames {
         let _ = medium.discard(records, places.data() - records);
     }

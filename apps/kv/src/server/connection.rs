@@ -29,11 +29,11 @@ pub struct Connection {
     /// `output` acknowledges a write.
     wrote: bool,
     wants_shutdown: bool,
-    /// The last reply is sent, then late input is dropped: closing the socket must not discard the
-    /// reply.
+    /// No command runs. After the last reply late input is dropped: closing the socket must not
+    /// discard the reply.
     is_closing: bool,
     is_draining: bool,
-    /// To read or run once the ticket is removed, perhaps.
+    /// There may be more to read or run once the ticket is removed.
     pub has_more: bool,
     /// The stream has ended: no further event comes.
     pub is_ended: bool,

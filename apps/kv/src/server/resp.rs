@@ -14,7 +14,7 @@ const LONGEST_COMMAND: usize = 1 << 30;
 pub enum ProtocolError {
     LineTooLong,
     Count,
-    /// Or beyond 512 MiB.
+    /// No number, negative, or beyond 512 MiB.
     Length,
     /// This byte instead of `$`.
     NoLength(u8),
@@ -191,7 +191,7 @@ fn split_inline(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>) ->
         }
         args.push(begin..out.len());
     }
-    // `inline` must not be empty.
+    // An empty `inline` means that arguments lie in the data.
     out.push(0);
     Ok(())
 }
