@@ -1,4 +1,4 @@
-//! Checks every invariant of a tree at rest.
+//! Checks a tree at rest: KV1 to KV3.
 
 use crate::layout::{
     DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, Pair, bits, dir_leaves, dir_slot, fingerprint, index_slot,
@@ -13,16 +13,15 @@ pub struct Census {
     pub pairs: u64,
     pub leaves: u64,
     pub dirs: u64,
-    /// Objects of the store that the tree reaches.
+    /// That the tree reaches.
     pub objects: u64,
 }
 
 impl<S: Store> Tree<S> {
-    /// No other thread may write meanwhile. An error names the node that breaks an invariant.
+    /// No other thread may write. An error names the broken node.
     pub fn check(&self) -> Result<Census, StoreError> {
         let store = &self.store;
         let top = self.read_all()?;
-        // The root object.
         let mut census = Census { objects: 1, ..Census::default() };
         let mut listed = 0;
         let mut block = load(store, self.root + LIVE)?;

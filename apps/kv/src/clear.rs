@@ -1,10 +1,5 @@
-//! Deletes everything at once.
-//!
-//! **What.** One commit makes an empty tree the one in use, and the old one dead. The dead one is
-//! freed from the leaves up, in small commits; after a crash in between, the next open goes on.
-//!
-//! **Threads.** All leaves of the old tree are retired before the first object is freed. Writes
-//! that held a leaf until then happened before the clearing.
+//! Deletes everything: one commit puts an empty tree in place of the old one. Small commits free
+//! that from the leaves up, if need be after the next open.
 
 use crate::layout::{
     DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, bits, dir_leaves, dir_slot, free_low, index_slot, leaf_slot,
@@ -15,7 +10,7 @@ use crate::tree::{Empty, Tree};
 use std::sync::{Arc, PoisonError};
 
 impl<S: Store> Tree<S> {
-    /// Deletes all pairs; [`free_dead`](Self::free_dead) then frees their memory.
+    /// [`free_dead`](Self::free_dead) then frees the memory.
     pub fn clear(&self) -> Result<(), StoreError> {
         let _clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner);
         self.free_old()?;
@@ -33,8 +28,7 @@ impl<S: Store> Tree<S> {
             old
         };
         for dir in old.dirs.items() {
-            // The lock is not held while waiting for a leaf: the leaf's holder may wait for the
-            // lock.
+            // Not held while waiting: a leaf's holder may wait for it.
             dir.lock().is_retired = true;
             if let Some(leaves) = dir.view().as_ref() {
                 leaves.items().iter().filter_map(|leaf| leaf.latch.lock()).for_each(|locked| locked.retire());
@@ -43,13 +37,11 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Frees the cleared tree, if there is one.
     pub fn free_dead(&self) -> Result<(), StoreError> {
         let _clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner);
         self.free_old()
     }
 
-    /// Under the lock.
     fn free_old(&self) -> Result<(), StoreError> {
         let store = &self.store;
         let mut slots = vec![self.root + DEAD];
@@ -61,7 +53,7 @@ impl<S: Store> Tree<S> {
             slots.push(block + 8);
         }
         slots.pop();
-        // From the last block on, so that the rest can be reached until it is freed.
+        // The last block first: the rest stays within reach.
         for slot in slots.into_iter().rev() {
             let block = load(store, slot)?;
             for dir_at in (0..INDEX_SLOTS).map(|i| index_slot(block, i)) {

@@ -1,9 +1,5 @@
-//! The heap file on an ordinary disk, with its log.
-//!
-//! **What.** The heap is private memory above the file, with sync points; the log has the writes
-//! between them. After a crash the state is the heap's last sync point and the log.
-//!
-//! **Failure.** One line that names the file. A heap that could not be made leaves no files.
+//! The heap file on a disk, with its log (`docs/kv.md`). A heap that could not be made leaves no
+//! files.
 
 use crate::file::{FIRST, UseHeap, c_path, create, refused};
 use crate::options::{Options, WriteBackName};
@@ -35,12 +31,12 @@ pub fn log_paths(path: &Path) -> [PathBuf; 2] {
     ["log0", "log1"].map(|end| path.with_added_extension(end))
 }
 
-/// Bytes of each file of the log: a sync point's log, and the records while it is made.
+/// A sync point's log, and the records while it is made.
 pub fn log_file_bytes(options: &Options) -> u64 {
     options.log + FIRST
 }
 
-/// Opens the heap file of the options, or makes it, and calls `f`.
+/// Opens the heap file, or makes it.
 pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Result<(), String> {
     let path = &options.file;
     let named = |why: &dyn Display| format!("{}: {why}", path.display());
@@ -56,7 +52,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     };
     let medium = medium.map_err(|why| refused(options, why))?;
     let (promise, was_left_open) = (medium.promise(), medium.was_left_open());
-    // All zero: made by a process that ended before its heap was durable.
+    // All zero: its maker ended before the heap was durable.
     let is_new = medium.len() == FIRST && (0..FIRST).step_by(8).all(|at| medium.word(at).load(Ordering::Relaxed) == 0);
     let heap = if is_new {
         create(medium, options).map(|heap| (heap, true))
@@ -76,7 +72,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     };
     let [first, second] = log_paths(path);
     let files = [open(&first)?, open(&second)?];
-    // The log's names are durable before its first record.
+    // Names must be durable before the first record.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| named(&why))?;
     let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };

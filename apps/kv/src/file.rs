@@ -1,7 +1,5 @@
-//! The heap file: made or opened, with the medium that the options ask for.
-//!
-//! **Failure.** A new heap is made beside the name, and gets it once it is whole: a crash in
-//! between leaves no half-made file. Errors are one line that names the file.
+//! The heap file, made or opened. A new heap gets its name once it is whole: a crash leaves no
+//! half-made file.
 
 use crate::disk::{self, DiskParts};
 use crate::options::{ModelName, Options, WriteBackName};
@@ -16,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Runs on the heap, and returns it when it ends well.
+/// Returns the heap when it ends well.
 pub trait UseHeap {
     fn call<M: Medium + Space + 'static>(
         self,
@@ -26,7 +24,7 @@ pub trait UseHeap {
     ) -> Result<Heap<M>, String>;
 }
 
-/// Bytes of a new file, before the heap grows it.
+/// Bytes of a new file.
 pub const FIRST: u64 = 1 << 20;
 
 pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
@@ -47,7 +45,7 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let is_new = !path.exists();
     let unfinished = path.with_added_extension("new");
     let file = if is_new {
-        // Left by a process that ended while it made the file.
+        // Left by a process that ended.
         match std::fs::remove_file(&unfinished) {
             Err(why) if !matches!(why.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
                 return Err(named(&why));
@@ -66,7 +64,7 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
 struct Run<'a, F> {
     options: &'a Options,
     promise: Promise,
-    /// The file that will get the heap's name.
+    /// A new file, before it has its name.
     unfinished: Option<PathBuf>,
     f: F,
 }
@@ -80,7 +78,7 @@ impl<F: UseHeap> UseMedium for Run<'_, F> {
         let heap = match &self.unfinished {
             Some(unfinished) => {
                 let heap = create(medium, self.options).map_err(|why| named(&why))?;
-                // Refused if another process has made the file meanwhile.
+                // Refused if another process made the file.
                 std::fs::hard_link(unfinished, path).map_err(|why| named(&why))?;
                 let _ = std::fs::remove_file(unfinished);
                 heap
@@ -92,7 +90,6 @@ impl<F: UseHeap> UseMedium for Run<'_, F> {
     }
 }
 
-/// The error of making or opening the file.
 pub fn refused(options: &Options, why: FileError) -> String {
     let name = options.file.display();
     match why {

@@ -1,7 +1,4 @@
 //! The crash-consistent heap as the tree's store.
-//!
-//! **Cost.** A commit is one fence where lines are written back, and one more where objects were
-//! written before it: they must be durable before a line that names them.
 
 use crate::store::{Change, Reservation, Store, StoreError};
 use craton_base::atomic::Ordering;
@@ -14,7 +11,7 @@ const TAG: u64 = u64::from_le_bytes(*b"CRATONKV");
 pub struct HeapStore<M: Medium + Space>(Heap<M>);
 
 impl<M: Medium + Space> HeapStore<M> {
-    /// Also returns the slot of the tree.
+    /// Also returns the tree's slot.
     pub fn new(heap: Heap<M>) -> Result<(Self, u64), Error> {
         let slot = match heap.root(ROOT) {
             Ok(root) if root.tag == TAG => root.slot,
@@ -52,7 +49,7 @@ impl From<Error> for StoreError {
             | Error::Twice { at }
             | Error::OutOfRange { at, .. }
             | Error::Damaged { at, .. } => Self::Damaged(at),
-            // The tree makes no requests that fail otherwise.
+            // The tree's requests do not fail otherwise.
             _ => Self::Damaged(0),
         }
     }
@@ -90,14 +87,14 @@ impl<M: Medium + Space> Store for HeapStore<M> {
     }
 
     fn commit<I: IntoIterator<Item = Change<Reserved>>>(&self, changes: I) -> Result<(), StoreError> {
-        // Persisted objects must be durable before a redo line names them.
+        // Objects must be durable before a redo line names them.
         self.0.medium().fence();
         let mut batch = self.0.batch();
         let mut changes = changes.into_iter();
         while let Some(change) = changes.next() {
             match change {
                 Change::Attach { slot, object } => batch.publish(Slot(slot), object),
-                // The tree replaces one object at a time.
+                // It is the only change.
                 Change::Replace { slot, object } => {
                     debug_assert!(changes.next().is_none());
                     return Ok(self.0.replace(Slot(slot), object)?);

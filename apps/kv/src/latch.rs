@@ -1,10 +1,9 @@
 //! The lock of a leaf, and the version by which a reader notices a writer.
 //!
-//! **State.** One word in DRAM: bit 0 locked, bit 1 retired, above it the version.
-//! **Threads.** A writer sets bit 0, changes the leaf, and stores the next version. A reader loads
-//! the version before and after; equal and unlocked means that no writer came between. A retired
-//! leaf stays locked for ever: its range belongs to other leaves, and callers search again.
-//! **Cost.** Readers store nothing.
+//! **State.** Bit 0 locked, bit 1 retired, above it the version.
+//!
+//! **Threads.** A writer sets bit 0, changes the leaf, and stores the next version. A reader stores
+//! nothing. A retired leaf stays locked: its range belongs to other leaves, so search again.
 
 use craton_base::atomic::{AtomicU64, Ordering, spin};
 use std::sync::atomic::fence;
@@ -13,37 +12,35 @@ const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const STEP: u64 = 4;
 
-/// Rounds of waiting before a thread yields.
 const SPINS: u32 = 200;
 
 #[derive(Default)]
 pub struct Latch(AtomicU64);
 
-/// Unlocks the leaf when dropped.
 pub struct Locked<'a> {
     latch: &'a Latch,
     version: u64,
 }
 
 impl Latch {
-    /// Waits for a writer. `None`: retired.
+    /// `None`: retired.
     #[inline]
     pub fn version(&self) -> Option<u64> {
-        // ORDERING: pairs with the release in `drop`: the leaf is as that writer left it.
+        // ORDERING: pairs with the release in `drop`.
         let seen = self.0.load(Ordering::Acquire);
         if seen & (LOCKED | RETIRED) == 0 { Some(seen) } else { self.wait() }
     }
 
-    /// Whether no writer has locked the leaf since `version` was returned.
+    /// No writer has come since `version`.
     #[inline]
     pub fn is_same(&self, version: u64) -> bool {
-        // ORDERING: pairs with the release fence in `try_lock`: either the loads before it saw
-        // nothing of a writer, or the load below sees the writer's lock.
+        // ORDERING: pairs with the release fence in `try_lock`: earlier loads saw nothing of a
+        // writer, or the load below sees its lock.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == version
     }
 
-    /// Locks the leaf; `None`: retired.
+    /// `None`: retired.
     pub fn lock(&self) -> Option<Locked<'_>> {
         loop {
             let version = self.version()?;
@@ -53,7 +50,7 @@ impl Latch {
         }
     }
 
-    /// Locks the leaf without waiting; `None`: locked or retired.
+    /// `None`: locked or retired.
     pub fn lock_now(&self) -> Option<Locked<'_>> {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & (LOCKED | RETIRED) == 0 { self.try_lock(seen) } else { None }
@@ -90,9 +87,9 @@ impl Latch {
 }
 
 impl Locked<'_> {
-    /// Retires the leaf, once its successors can be found.
+    /// The leaf's successors can be found.
     pub fn retire(self) {
-        // ORDERING: pairs with the acquire in `wait`: a thread that sees this finds the successors.
+        // ORDERING: pairs with the acquire in `wait`.
         self.latch.0.store(self.version | LOCKED | RETIRED, Ordering::Release);
         std::mem::forget(self);
     }

@@ -1,6 +1,4 @@
-//! The persistent structures, as byte tables, and what reads and writes them.
-//!
-//! **State.** Little endian; offsets are those of the store; a slot holds an offset or 0.
+//! The persistent structures. Little endian; a slot holds an offset in the store, or 0.
 //! ```text
 //! root      0 magic "CRATONKV" | 8 version 1 | 16 slot: index in use | 24 slot: index being freed
 //!           32 generation of the log that begins here, on disks
@@ -10,11 +8,9 @@
 //! low       0 tag and length | 8 slot: object with the bytes, if longer than 32 | 16 32 bytes
 //! pair      0 length of key u32, of value u32 | 8 key, padded to 8 | value, padded to 8
 //! ```
-//! A directory lists leaves in no order, as a leaf lists pairs in none; the order is in DRAM.
 //! **Invariants.** *KV5* a bit is set only if its slot holds a published object. *KV6* `low` is not
 //! above any key below the node and never changes. *KV7* fingerprints of valid slots are right.
-//! Slots whose bit is clear are stale: a split moved their objects away without storing zeros.
-//! **Failure.** Lengths, tags and offsets that cannot be are reported with their offset.
+//! Slots whose bit is clear may be stale.
 
 use crate::store::{Change, Reservation, Store, StoreError, equals, load, padded, read, write};
 
@@ -40,7 +36,7 @@ pub const LEAF_TAG_AT: u64 = 120;
 pub const LEAF_BYTES: u64 = 128 + 8 * SLOTS as u64;
 pub const LEAF_TAG: u64 = u64::from_le_bytes(*b"KVLEAF01");
 
-/// Bytes of a low inside the node.
+/// Longest low in the node.
 pub const INLINE: usize = 32;
 const LOW_TAG: u64 = 0x4c4f_5721 << 32;
 
@@ -59,7 +55,6 @@ pub fn leaf_slot(leaf: u64, i: usize) -> u64 {
     leaf + 128 + 8 * i as u64
 }
 
-/// The numbers of the set bits.
 pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();
@@ -76,7 +71,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Bytes of a pair's object.
     pub fn bytes(key: &[u8], value_len: usize) -> u64 {
         8 + padded(key.len()) + padded(value_len)
     }
@@ -90,7 +84,7 @@ impl Pair {
         Ok(Self { at, key_len, value_len })
     }
 
-    /// Durable with the commit that publishes the pair.
+    /// Durable with the commit.
     pub fn reserve<S: Store>(store: &S, key: &[u8], value: &[u8]) -> Result<S::Reserved, StoreError> {
         let bytes = Self::bytes(key, value.len());
         if let Some(long) = [key.len(), value.len()].into_iter().find(|len| *len > LONGEST) {
@@ -118,13 +112,11 @@ impl Pair {
     }
 }
 
-/// The smallest key that may lie below a node not yet published.
 pub struct NewLow<R> {
     object: Option<R>,
 }
 
 impl<R: Reservation> NewLow<R> {
-    /// Writes the low of a node that is not yet published.
     pub fn write<S: Store<Reserved = R>>(store: &S, at: u64, low: &[u8]) -> Result<Self, StoreError> {
         store.store(at, LOW_TAG | low.len() as u64);
         store.store(at + 8, 0);
@@ -147,13 +139,12 @@ impl<R: Reservation> NewLow<R> {
         }
     }
 
-    /// The change that publishes it, after the node's.
+    /// Follows the node's change.
     pub fn attach(self, at: u64) -> Option<Change<R>> {
         self.object.map(|object| Change::Attach { slot: at + 8, object })
     }
 }
 
-/// Frees a low's bytes outside of its node.
 pub fn free_low<S: Store>(store: &S, at: u64) -> Result<Option<Change<S::Reserved>>, StoreError> {
     Ok((load(store, at + 8)? != 0).then_some(Change::Free { slot: at + 8 }))
 }
@@ -170,7 +161,6 @@ pub fn read_low<S: Store>(store: &S, at: u64) -> Result<Box<[u8]>, StoreError> {
     Ok(low.into_boxed_slice())
 }
 
-/// Writes a leaf of `pairs`, each a fingerprint and an offset; not yet published.
 pub fn write_leaf<S: Store>(
     store: &S,
     at: u64,
@@ -191,7 +181,6 @@ pub fn write_leaf<S: Store>(
     Ok(new_low)
 }
 
-/// Writes a directory; not yet published.
 pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
     let new_low = NewLow::write(store, at + DIR_LOW, low)?;
     let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
@@ -212,13 +201,11 @@ pub fn write_index<S: Store>(store: &S, at: u64) {
     store.persist(at, INDEX_BYTES);
 }
 
-/// Numbers of a directory's valid slots.
 pub fn dir_leaves<S: Store>(store: &S, dir: u64) -> Result<Vec<u64>, StoreError> {
     let (low, high) = (load(store, dir)?, load(store, dir + 8)?);
     Ok(bits(low).map(|i| i as u64).chain(bits(high).map(|i| 64 + i as u64)).collect())
 }
 
-/// A hash whose low byte is the fingerprint.
 pub fn fingerprint(key: &[u8]) -> u8 {
     let mut hash = 0x9e37_79b9_7f4a_7c15 ^ key.len() as u64;
     for part in key.chunks(8) {
@@ -228,7 +215,7 @@ pub fn fingerprint(key: &[u8]) -> u8 {
     (hash >> 32) as u8 ^ hash as u8
 }
 
-/// Bit mask of the slots with a fingerprint, valid or not.
+/// A bit for each slot, valid or not.
 #[inline]
 pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreError> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -237,14 +224,14 @@ pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreEr
     let mut mask = 0;
     for i in 0..SLOTS as u64 / 8 {
         let x = load(store, leaf + 8 * i)? ^ pattern;
-        // The top bit of each byte that is zero, then the eight top bits side by side.
+        // The top bit of each zero byte, then the eight top bits side by side.
         let zero = !(((x & LOW) + LOW) | x | LOW);
         mask |= ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
     }
     Ok(mask)
 }
 
-/// Sets the fingerprint of a free slot; durable with the next commit.
+/// Of a free slot; durable with the next commit.
 pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> Result<(), StoreError> {
     let at = leaf + (i / 8 * 8) as u64;
     let shift = 8 * (i % 8);
@@ -254,7 +241,6 @@ pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> R
     Ok(())
 }
 
-/// The slot and the pair of a key.
 #[inline]
 pub fn find<S: Store>(store: &S, leaf: u64, key: &[u8], print: u8) -> Result<Option<(usize, Pair)>, StoreError> {
     let valid = load(store, leaf + LEAF_BITS)?;

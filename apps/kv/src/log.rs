@@ -1,30 +1,21 @@
-//! The log of changes, for disks: the writes since the heap's last sync point.
+//! The log of changes, for disks: the writes since the heap's last sync point (`docs/kv.md`).
 //!
-//! **What.** A sync point of the heap writes whole pages, which is much for one key. So a write is
-//! acknowledged when its record is in the log; the heap's sync points come now and then, and void
-//! the log before them. After a crash the heap opens at its last sync point, and the log replays.
-//!
-//! **State.** Two files take turns, so that their blocks are on the disk already when written:
-//! generation `g` is in file `g % 2`. The heap stores the generation that begins at its sync point.
+//! **State.** Two files take turns, so that their blocks are on the disk already: generation `g` is
+//! in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
 //! file    0 magic | 8 version | 16 generation | 24 0 | 32 uuid, 2 words | 48 session | 56 check
 //! frame   0 length of records | 8 check | 16 first epoch of the generation
 //!         24 1: the generation ends here | 32 records: all of one flush, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
 //! ```
-//! Checks cover the generation and the session, a random number of each start of the server: frames
-//! of older generations, of another heap or of a restored copy do not count.
+//! Checks cover the generation and the session, a random number of each start, so that older frames
+//! do not count. An *epoch* counts clearings: a record of a cleared tree may follow the clearing's,
+//! and is dropped.
 //!
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
 //! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
 //! file's head names `g` durably before the heap needs it, so that a missing log is noticed. *KV11*
 //! one frame is written at a time, so that a whole frame behind a torn one proves damage.
-//!
-//! **Threads.** Writers append under a lock; one thread flushes. An *epoch* counts clearings: the
-//! record of a change in a tree that was cleared meanwhile may follow the clearing's, and is
-//! dropped.
-//!
-//! **Failure.** After a failed flush the frame is kept, and the next flush writes it first.
 
 use crate::store::{StoreError, word_of};
 use std::fs::File;
@@ -35,26 +26,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CRKVLOG1");
 const VERSION: u64 = 3;
-/// The first frame lies on the next page.
+/// On the next page.
 const FIRST: u64 = 4096;
 const HEADER_WORDS: usize = 8;
 const FRAME_HEAD: usize = 32;
 const RECORD_HEAD: usize = 16;
-/// Zeros written at once, and bytes searched at once.
 const FILL_BYTES: usize = 1 << 20;
 const SEARCH_BYTES: usize = 1 << 20;
 const DEL: u32 = u32::MAX;
 const CLEAR: u32 = u32::MAX - 1;
 
-/// Marks the generation of a heap that holds all changes, while that generation's file is not
-/// ready.
+/// The heap holds all changes, and its generation's file is not ready.
 pub const NO_LOG: u64 = 1 << 63;
 
-/// A file that keeps the written bytes when `sync` returns.
 pub trait LogFile: Send + Sync {
     fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()>;
     fn sync(&self) -> std::io::Result<()>;
-    /// Fewer bytes at the end of the file.
+    /// Fewer bytes at the end.
     fn read(&self, at: u64, len: usize) -> std::io::Result<Vec<u8>>;
     fn size(&self) -> std::io::Result<u64>;
 }
@@ -80,13 +68,13 @@ impl LogFile for File {
     }
 }
 
-/// Records before the fault were replayed.
+/// Earlier records were replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayError {
     Store(StoreError),
-    /// This file is missing, or not the one that the heap needs.
+    /// The file is missing, or not the one that the heap needs.
     Missing(usize),
-    /// A frame of this file is torn at this offset, although a later one is whole.
+    /// A frame is torn, although a later one is whole: the file, and its offset there.
     Damaged(usize, u64),
 }
 
@@ -108,12 +96,12 @@ pub struct Log {
     uuid: u128,
     session: u64,
     state: Mutex<State>,
-    /// Where the next frame goes; held while writing.
+    /// Held while writing.
     tail: Mutex<Tail>,
 }
 
 struct State {
-    /// By generation: two while one ends.
+    /// Two while a generation ends.
     parts: Vec<Part>,
     /// Of the generation in use.
     bytes: u64,
@@ -122,19 +110,19 @@ struct State {
 struct Part {
     generation: u64,
     epoch: u64,
-    /// Behind room for the head of a frame.
+    /// Behind room for a head.
     records: Vec<u8>,
 }
 
 struct Tail {
     generation: u64,
     at: u64,
-    /// Being written; not empty after a failure.
+    /// Not empty after a failure.
     frame: Vec<u8>,
 }
 
 impl Log {
-    /// Call [`replay`](Self::replay) next, then begin a generation.
+    /// Call [`replay`](Self::replay) next.
     pub fn new(files: [Box<dyn LogFile>; 2], uuid: u128) -> Self {
         let state = State { parts: Vec::new(), bytes: 0 };
         let session = RandomState::new().build_hasher().finish();
@@ -142,7 +130,7 @@ impl Log {
         Self { files, uuid, session, state: Mutex::new(state), tail: Mutex::new(tail) }
     }
 
-    /// Reads the records since the heap's sync point at `generation`, in order.
+    /// In order, since the sync point at `generation`.
     pub fn replay(
         &self,
         generation: u64,
@@ -169,7 +157,7 @@ impl Log {
                 let mut rest = &frame[FRAME_HEAD..];
                 while let Some((record, of, len)) = parse(rest) {
                     rest = &rest[len..];
-                    // A change of a later epoch proves the clearing, whose record may follow.
+                    // The clearing's record may follow.
                     if of > epoch {
                         f(Record::Clear)?;
                         epoch = of;
@@ -187,19 +175,19 @@ impl Log {
         Ok(())
     }
 
-    /// Makes a generation's file ready, durably, before the heap's sync point names it.
+    /// Durable before the heap's sync point.
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
         let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();
         let file = &self.files[(generation % 2) as usize];
         file.write(0, &header).and_then(|()| file.sync()).map_err(system)
     }
 
-    /// Writes zeros up to a length, so that flushes find the files' blocks in place.
+    /// So that flushes find blocks in place.
     pub fn fill(&self, bytes: u64) -> Result<(), StoreError> {
         let zeros = vec![0; FILL_BYTES];
         for file in &self.files {
             loop {
-                // In parts, so that flushes wait for at most one.
+                // Flushes wait for one part.
                 let _tail = self.tail();
                 let len = file.size().map_err(system)?;
                 if len >= bytes {
@@ -212,15 +200,14 @@ impl Log {
         Ok(())
     }
 
-    /// Later records belong to it. No thread appends meanwhile, and the heap's next sync point
-    /// names it.
+    /// No thread appends. The heap's next sync point names the generation.
     pub fn begin(&self, generation: u64, epoch: u64) {
         let mut state = self.state();
         state.parts.push(Part { generation, epoch, records: vec![0; FRAME_HEAD] });
         state.bytes = 0;
     }
 
-    /// The leaf of the record's key is locked.
+    /// The key's leaf is locked.
     pub fn append(&self, record: Record<'_>, epoch: u64) {
         let (key, value, mark) = match record {
             Record::Set { key, value } => (key, value, value.len() as u32),
@@ -237,15 +224,15 @@ impl Log {
         part.records.extend_from_slice(value);
     }
 
-    /// Appended to the generation in use.
+    /// Of the generation in use.
     pub fn bytes(&self) -> u64 {
         self.state().bytes
     }
 
-    /// Makes all records durable that were appended before the call.
+    /// Makes earlier records durable.
     pub fn flush(&self) -> Result<(), StoreError> {
         let mut tail = self.tail();
-        // First a frame that could not be written.
+        // It could not be written before.
         self.write(&mut tail)?;
         while self.take(&mut tail) {
             self.write(&mut tail)?;
@@ -253,7 +240,7 @@ impl Log {
         Ok(())
     }
 
-    /// `false` without records.
+    /// `false`: no records.
     fn take(&self, tail: &mut Tail) -> bool {
         let mut state = self.state();
         let is_last = state.parts.len() > 1;
@@ -307,7 +294,6 @@ impl Log {
     }
 }
 
-/// Frames begin at multiples of 8.
 fn frame_bytes(frame: &[u8]) -> u64 {
     (frame.len() as u64).next_multiple_of(8)
 }
@@ -333,13 +319,11 @@ fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>,
     Ok((check_of(&frame, seed, at) == check).then_some(frame))
 }
 
-/// Rejects most bytes without a check.
 fn may_be_head(head: &[u8]) -> bool {
     let (len, is_last) = (word_of(&head[..8]), word_of(&head[24..32]));
     is_last <= 1 && len | is_last != 0
 }
 
-/// Whether a whole frame follows one that is torn.
 fn has_later_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<bool, StoreError> {
     let end = file.size().map_err(system)?;
     for from in (at + 8..end).step_by(SEARCH_BYTES) {
@@ -371,8 +355,7 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
 }
 
 fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
-    // Multiplied: the first word of a frame is its length, and the same changed bit in both would
-    // cancel out.
+    // Multiplied, so that equal changed bits of the length and a frame's first word differ.
     let mut check = seed.rotate_left(32) ^ at ^ (bytes.len() as u64).wrapping_mul(0xa076_1d64_78bd_642f);
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;

@@ -1,7 +1,4 @@
-//! The program `craton-kv`: opens the heap file, serves it, closes it.
-//!
-//! **Threads.** This one waits for the end: a signal, `SHUTDOWN`, or a failed sync point.
-//! **Failure.** One line that names the file or the option, exit status 1; wrong usage is 2.
+//! The program `craton-kv`. An error is one line and exit status 1; wrong usage is 2.
 
 mod disk;
 mod file;
@@ -26,7 +23,7 @@ use std::time::Instant;
 fn main() -> ExitCode {
     let options = Options::parse();
     let address = SocketAddr::from((options.listen, options.port));
-    // Before a heap is made: a port in use must not leave one behind.
+    // First: a port in use must leave no heap behind.
     let served = TcpListener::bind(address)
         .map_err(|why| format!("cannot listen on {address}: {why}"))
         .and_then(|listener| file::with_heap(&options, Serve { options: &options, listener }));
@@ -82,7 +79,7 @@ impl file::UseHeap for Serve<'_> {
         let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|why| format!("cannot wait for signals: {why}"))?;
         let on_signal = end.clone();
         std::thread::spawn(move || {
-            // The receiver is gone only when the program ends.
+            // Fails only when the program ends.
             signals.forever().for_each(|_| _ = on_signal.send(()));
         });
         let server = Server::start(tree, self.listener, about, disk, Box::new(move || _ = end.send(())))
@@ -97,7 +94,7 @@ impl file::UseHeap for Serve<'_> {
         let _ = ends.recv();
         let tree = server.stop().map_err(|why| named(&why))?;
         if is_disk {
-            // The log is void once the heap is durable as it is now.
+            // Voids the log once the heap is durable.
             tree.generation().and_then(|now| tree.begin_generation(now + 1)).map_err(|why| named(&why))?;
         }
         Ok(tree.into_store().into_heap())
@@ -133,13 +130,12 @@ fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Opt
     Err(format!("{path}: {what}: restore it, or give --lose-log to go on without the writes that it had"))
 }
 
-/// With a new generation of the log.
 fn begin_log<M: Medium + Space>(
     tree: &mut Tree<HeapStore<M>>,
     log: &Arc<Log>,
     sync: SyncHeap<HeapStore<M>>,
 ) -> Result<(), StoreError> {
-    // Both files may have been read, and are in use until the heap is durable without them.
+    // Both files may be in use until then.
     let next = (tree.generation()? & !NO_LOG) + 2;
     let synced = |tree: &Tree<_>| sync(tree.store(), &Gates::new(0), &|| {});
     tree.begin_generation(next | NO_LOG)?;

@@ -1,21 +1,15 @@
-//! A store in memory, for tests: it keeps durable words, and tears the rest.
-//!
-//! **What.** Words in a vector; a second vector holds what a crash would leave. A commit or a
-//! [`persist`](Store::persist) copies words from the first to the second.
-//! [`crashed`](Memory::crashed) builds the store that a restart would find: words never persisted
-//! have their old values, objects never published are free.
-//!
-//! **Failure.** Freeing an object twice, or a foreign offset, panics: the caller is the tree.
+//! A store in memory, for tests: a second vector has what a crash would leave. Freeing twice, or a
+//! foreign offset, panics.
 
 use crate::store::{Change, Reservation, Store, StoreError};
 use craton_base::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A slot outside of all objects.
+/// Outside of all objects.
 pub const ROOT: u64 = 8;
 
-/// The first words hold the root slot and keep 0 from being an object.
+/// The root slot lies before.
 const FIRST: u64 = 64;
 
 pub struct Memory {
@@ -26,14 +20,13 @@ pub struct Memory {
 #[derive(Default, Clone)]
 struct State {
     durable: Vec<u64>,
-    /// Offset and size.
+    /// Size by offset.
     live: BTreeMap<u64, u64>,
     reserved: BTreeMap<u64, u64>,
     free: BTreeMap<u64, Vec<u64>>,
     end: u64,
-    /// See [`Memory::images`].
     images: Option<Vec<Image>>,
-    /// Requests left before they are refused.
+    /// Requests left.
     budget: Option<u64>,
 }
 
@@ -43,7 +36,6 @@ pub struct Image {
     live: BTreeMap<u64, u64>,
 }
 
-/// A crash frees it.
 #[derive(Debug)]
 pub struct Object {
     at: u64,
@@ -63,7 +55,7 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// The store that a crash at this moment would leave.
+    /// A crash now would leave it.
     pub fn crashed(&self) -> Self {
         let state = self.state();
         Self::restarted(&Image { words: state.durable.clone(), live: state.live.clone() })
@@ -73,29 +65,29 @@ impl Memory {
         let words = image.words.iter().map(|word| AtomicU64::new(*word)).collect();
         let mut state = State { durable: image.words.clone(), live: image.live.clone(), ..State::default() };
         state.end = FIRST;
-        // Gaps between live objects are lost here; a heap would use them.
+        // Gaps between live objects are lost.
         if let Some((at, size)) = state.live.last_key_value() {
             state.end = at + size;
         }
         Self { words, state: Mutex::new(state) }
     }
 
-    /// Keeps an image before and after each change of durable words.
+    /// Around each change of durable words.
     pub fn watch(&self) {
         self.state().images = Some(Vec::new());
     }
 
-    /// Since [`watch`](Self::watch), or since the last call.
+    /// Since [`watch`](Self::watch) or the last call.
     pub fn images(&self) -> Vec<Image> {
         self.state().images.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Refuses every request for memory after the next `n`.
+    /// Refuses requests for memory after the next `n`.
     pub fn refuse_after(&self, n: Option<u64>) {
         self.state().budget = n;
     }
 
-    /// Published and reserved ones.
+    /// Published, and reserved.
     pub fn objects(&self) -> (usize, usize) {
         let state = self.state();
         (state.live.len(), state.reserved.len())

@@ -1,14 +1,8 @@
-//! The nodes of the tree in DRAM: a handle for each leaf and each directory.
-//!
-//! **What.** A handle has the persistent node's offset, the keys it serves and whether it is in
-//! use. A directory's leaves are read when a key of its range is first requested, so that opening a
-//! tree reads one line for each directory: some 1,200 for 10 M keys.
-//!
-//! **From.** FPTree rebuilds all inner nodes at open, from the chain of leaves. Our directories
-//! replace the chain.
+//! Handles in DRAM of leaves and directories. A directory's leaves are read when first requested,
+//! so that opening a tree reads one line for each directory: some 1,200 for 10 M keys.
 //!
 //! **Threads.** Locks in this order: a leaf's latch, a directory's lock, the tree's. A view is
-//! swapped under its directory's lock; readers take it without one.
+//! swapped under its directory's lock.
 
 use crate::latch::Latch;
 use crate::layout::{DIR_LOW, LEAF_BITS, LEAF_LOW, LEAF_TAG, LEAF_TAG_AT, dir_leaves, dir_slot, read_low};
@@ -29,7 +23,6 @@ impl Leaf {
         Arc::new(Self { at, low, latch: Latch::default() })
     }
 
-    /// A new handle, for when the old one is retired.
     pub fn renewed(&self) -> Arc<Self> {
         Self::new(self.at, Arc::clone(&self.low))
     }
@@ -43,7 +36,7 @@ impl Low for Leaf {
 
 pub struct Dir {
     pub at: u64,
-    /// The slot of the index that holds it.
+    /// In the index.
     pub slot: u64,
     pub low: Arc<[u8]>,
     state: Mutex<DirState>,
@@ -72,17 +65,16 @@ impl Dir {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None` before they are read.
+    /// `None`: not read yet.
     pub fn view(&self) -> arc_swap::Guard<Option<Arc<Sorted<Leaf>>>> {
         self.view.load()
     }
 
-    /// Sets the leaves, under the lock.
     pub fn set_view(&self, leaves: Sorted<Leaf>) {
         self.view.store(Some(Arc::new(leaves)));
     }
 
-    /// Reads the leaves once, and counts their pairs.
+    /// Once, with a count of pairs.
     #[cold]
     pub fn read<S: Store>(&self, store: &S, count: &AtomicI64) -> Result<(), StoreError> {
         let state = self.lock();
@@ -100,7 +92,7 @@ impl Dir {
             leaves.push(Leaf::new(at, read_low(store, at + LEAF_LOW)?.into()));
         }
         leaves.sort_unstable_by(|a, b| a.low().cmp(b.low()));
-        // The first leaf serves the directory's smallest keys, and no two leaves the same ones.
+        // The first leaf serves the smallest keys.
         let is_first = leaves.first().is_some_and(|leaf| leaf.low() == &self.low[..]);
         if !is_first || leaves.windows(2).any(|two| two[0].low() == two[1].low()) {
             return Err(StoreError::Damaged(self.at));

@@ -1,19 +1,16 @@
-//! Keys in order.
-//!
-//! **Threads.** A leaf is read as a whole, between two equal versions. A scan of several leaves is
-//! no snapshot: it returns once each key that is there all the time, others perhaps.
+//! Keys in order. A scan of several leaves is no snapshot: it returns each key that is there all
+//! the time once, others perhaps.
 
 use crate::layout::{LEAF_BITS, Pair, bits, leaf_slot};
 use crate::sorted::Low;
 use crate::store::{Store, StoreError, load};
 use crate::tree::Tree;
 
-/// A key, and its value if requested.
+/// Key and value.
 pub type Entry = (Vec<u8>, Vec<u8>);
 
 impl<S: Store> Tree<S> {
-    /// Appends a leaf's pairs from `from` on, in order, and returns where the next leaf begins.
-    /// Leaves values empty unless `values`.
+    /// Appends a leaf's pairs from `from` on, and returns where the next leaf begins.
     pub fn scan_leaf(&self, from: &[u8], values: bool, out: &mut Vec<Entry>) -> Result<Option<Box<[u8]>>, StoreError> {
         let mark = out.len();
         loop {
@@ -53,7 +50,7 @@ impl<S: Store> Tree<S> {
     ) -> Result<(), StoreError> {
         for i in bits(load(&self.store, leaf + LEAF_BITS)?) {
             let pair = Pair::load(&self.store, load(&self.store, leaf_slot(leaf, i))?)?;
-            // Lengths may be another object's by now.
+            // Lengths may be another object's.
             if !is_same() {
                 return Ok(());
             }
@@ -67,13 +64,12 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// The pairs from `from` on, in order.
+    /// From `from` on.
     pub fn range(&self, from: &[u8]) -> Range<'_, S> {
         Range { tree: self, next: Some(from.into()), entries: Vec::new().into_iter() }
     }
 }
 
-/// Reads a leaf at a time.
 pub struct Range<'a, S: Store> {
     tree: &'a Tree<S>,
     next: Option<Box<[u8]>>,

@@ -40,22 +40,22 @@ pub struct Counters {
     pub connections: AtomicU64,
     pub connected: AtomicU64,
     pub syncs: AtomicU64,
-    /// The log waits for room on the disk: writes are refused.
+    /// Writes are refused until the log has room.
     pub is_full: AtomicBool,
 }
 
 pub struct Disk<S> {
-    /// Least time between two flushes of the log, each of which acknowledges writes.
+    /// Between flushes of the log.
     pub interval: Duration,
     pub log: Arc<Log>,
     pub sync: SyncHeap<S>,
-    /// Bytes of log after which the heap has a sync point.
+    /// Between sync points of the heap.
     pub log_bytes: u64,
-    /// Bytes up to which the log's files are filled at the start.
+    /// Of each file of the log, at the start.
     pub fill_bytes: u64,
 }
 
-/// Makes a sync point of the heap's state after all gates are closed and the function was called.
+/// A sync point, made after all gates are closed and the function was called.
 pub type SyncHeap<S> = fn(&S, &Gates, &dyn Fn()) -> Result<(), StoreError>;
 
 type Job<S> = Box<dyn FnOnce(&Shared<S>) + Send>;
@@ -80,7 +80,7 @@ impl<S: Store> Shared<S> {
         let _ = self.wakers[worker].wake();
     }
 
-    /// Makes a sync point of the log, if workers do that and one is requested.
+    /// Makes a requested sync point of the log, if workers do.
     pub(crate) fn lead(&self, worker: usize) -> bool {
         let (Some(group), Some(log)) = (&self.group, &self.led) else { return false };
         group.lead(worker, || self.flush(log), |other| self.wake(other))
@@ -117,7 +117,7 @@ pub struct Server<S: Store> {
 }
 
 impl<S: Store + 'static> Server<S> {
-    /// `on_shutdown` is called when a client asks the server to end, or when a sync point fails.
+    /// `SHUTDOWN` or a failed sync point calls `on_shutdown`.
     pub fn start(
         tree: Tree<S>,
         listener: std::net::TcpListener,
@@ -179,7 +179,7 @@ impl<S: Store + 'static> Server<S> {
         self.shared.context.about.port
     }
 
-    /// Connections get the replies of executed commands.
+    /// Executed commands are answered.
     pub fn stop(self) -> Result<Tree<S>, StoreError> {
         // ORDERING: pairs with the acquire in `is_stopping`.
         self.shared.is_stopping.store(true, Ordering::Release);
@@ -199,19 +199,17 @@ impl<S: Store + 'static> Server<S> {
     }
 }
 
-/// How often a sync point of the heap is tried on a full disk.
+/// On a full disk.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Fills the log's files and reads the directories that no request has read. Then frees cleared
-/// trees and, on disks, makes sync points of the heap.
 fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     let Context { tree, has_dead, .. } = &shared.context;
     if let Some(disk) = disk {
-        // Without blocks in place flushes are slower, and need room that may be missing.
+        // If refused, flushes are slower.
         let _ = disk.log.fill(disk.fill_bytes);
     }
     let mut heap = HeapSync { has_begun: false, next: Instant::now() };
-    // A damaged directory is reported to the client that requests its keys.
+    // A request reports a damaged directory.
     let _ = tree.len();
     while !shared.is_stopping() {
         // ORDERING: pairs with the release in `commands::flush`.
@@ -227,7 +225,7 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
             && let Err(why) = heap.sync(shared, disk)
         {
             if why.is_full() {
-                // The log goes on, and refuses writes when it has no room either.
+                // The log still takes writes.
                 heap.next = Instant::now() + RETRY;
             } else {
                 shared.fail(why);
@@ -238,15 +236,15 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
 }
 
 struct HeapSync {
-    /// A generation of the log has begun, and the sync point that names it has failed: the next one
-    /// names it too, since the log before is in use until then.
+    /// A generation of the log has begun, but its sync point failed: the next one names the same
+    /// generation, since the log before is in use until then.
     has_begun: bool,
     /// Not before.
     next: Instant,
 }
 
 impl HeapSync {
-    /// Makes the heap durable, which voids the older log.
+    /// Voids the older log.
     fn sync<S: Store>(&mut self, shared: &Shared<S>, disk: &Disk<S>) -> Result<(), StoreError> {
         let tree = &shared.context.tree;
         if self.has_begun {

@@ -1,18 +1,12 @@
-//! Inner nodes: children in the order of their smallest keys, in DRAM.
+//! Inner nodes: immutable arrays of children, by their smallest keys.
 //!
-//! **What.** An immutable array, searched by key. Writers build a new one and swap it in.
-//!
-//! **From.** FPTree keeps inner nodes in DRAM. Beside each child ours hold the eight bytes that
-//! follow the prefix common to all, so that a search reads one dense array.
-//!
-//! **State.** `heads[i]` = those eight bytes of child `i`. The first child serves all smaller keys
-//! too, so its smallest key takes no part in the prefix.
-//!
-//! **Cost.** A search touches `log2 n` words of the array, and a key only where heads are equal.
+//! `heads[i]` has the eight bytes of child `i`'s key behind the prefix common to all, so that a
+//! search reads one dense array. The first child serves all smaller keys too, so the prefix leaves
+//! out its key.
 
 use std::sync::Arc;
 
-/// A child knows the smallest key that may lie below it.
+/// Its smallest key.
 pub trait Low {
     fn low(&self) -> &[u8];
 }
@@ -23,7 +17,7 @@ pub struct Sorted<T> {
     prefix: Vec<u8>,
 }
 
-/// Up to eight bytes, as a number that compares as they do, except for zeros at the end.
+/// Compares as the first eight bytes do, except for zeros at the end.
 fn head_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(chunk) => u64::from_be_bytes(*chunk),
@@ -36,7 +30,7 @@ fn head_of(bytes: &[u8]) -> u64 {
 }
 
 impl<T: Low> Sorted<T> {
-    /// `items` are not empty, and in order.
+    /// Not empty, and in order.
     pub fn new(items: Vec<Arc<T>>) -> Self {
         let prefix = match (items.get(1), items.last()) {
             (Some(first), Some(last)) => {
@@ -55,7 +49,7 @@ impl<T: Low> Sorted<T> {
         &self.items
     }
 
-    /// The place of the child whose range holds `key`.
+    /// The child whose range holds `key`.
     pub fn place(&self, key: &[u8]) -> usize {
         let n = self.items.len();
         if n <= 1 {
@@ -78,13 +72,12 @@ impl<T: Low> Sorted<T> {
         &self.items[self.place(key)]
     }
 
-    /// The place of this very child.
     pub fn place_of(&self, item: &Arc<T>) -> Option<usize> {
         let place = self.place(item.low());
         Arc::ptr_eq(&self.items[place], item).then_some(place)
     }
 
-    /// A copy with the child at `place` exchanged for others, in order.
+    /// A copy with others, in order, in place of one child.
     pub fn with(&self, place: usize, others: impl IntoIterator<Item = Arc<T>>) -> Self {
         let mut items = Vec::with_capacity(self.items.len() + 1);
         items.extend_from_slice(&self.items[..place]);

@@ -1,10 +1,6 @@
-//! Full leaves and full directories split; empty ones are dropped. Each change is one commit.
-//!
-//! **Threads.** The caller holds the leaf's latch. The directory's lock is taken next, then the
-//! tree's. New views are swapped in before old handles are retired, so that a search that meets a
-//! retired handle finds its successors.
-//!
-//! **Failure.** If memory is refused, the leaf stays full and the request that needed room fails.
+//! Full leaves and full directories split; empty ones are dropped. Each change is one commit. New
+//! views are swapped in before old handles are retired, so that a search that meets a retired
+//! handle finds its successors.
 
 use crate::latch::Locked;
 use crate::layout::{
@@ -17,7 +13,6 @@ use crate::store::{Change, Reservation, Store, StoreError, load};
 use crate::tree::{Top, Tree};
 use std::sync::Arc;
 
-/// The locked directory that lists a leaf.
 struct Home<'a> {
     dir: &'a Arc<Dir>,
     state: &'a mut DirState,
@@ -25,14 +20,13 @@ struct Home<'a> {
     place: usize,
 }
 
-/// After the split of a full directory, search again.
+/// `Again` after the split of a full directory.
 enum Next {
     Done,
     Again,
 }
 
 impl<S: Store> Tree<S> {
-    /// And its directory, if full too.
     #[cold]
     pub(crate) fn split(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut pairs = Vec::with_capacity(SLOTS);
@@ -78,12 +72,11 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Moves the upper half of the leaves to a new directory.
     fn split_dir(&self, home: &Home<'_>) -> Result<(), StoreError> {
         let Home { dir, leaves, .. } = home;
         let mut index = self.index();
         let top = self.top.load_full();
-        // If the tree was cleared, the directory is no longer listed; the caller sees that.
+        // The tree was cleared.
         let Some(place) = top.dirs.place_of(dir) else { return Ok(()) };
         let (lower, upper) = leaves.items().split_at(leaves.items().len() / 2);
         let moved: Vec<u64> = upper.iter().map(|leaf| leaf.at).collect();
@@ -147,8 +140,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Frees an empty leaf; the leaf before it gets its range. The first leaf of a directory stays
-    /// until it is the only one; then the directory goes too.
+    /// The leaf before gets the range. A directory's first leaf goes last, with the directory.
     #[cold]
     pub(crate) fn drop_leaf(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut locked = Some(locked);
@@ -168,7 +160,7 @@ impl<S: Store> Tree<S> {
             if let Some(locked) = locked.take() {
                 locked.retire();
             }
-            // Another thread may hold the first leaf and wait for this directory: only try.
+            // Only try: the holder may wait for this directory.
             let first = &leaves[0];
             if leaves.len() == 2
                 && let Some(locked) = first.latch.lock_now()
@@ -180,7 +172,7 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Frees a directory with its one empty leaf, unless it is the first.
+    /// Unless it is the first.
     fn drop_dir(
         &self,
         dir: &Arc<Dir>,
@@ -206,7 +198,6 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Changes that take a leaf out of its directory and free it.
     fn unlist(&self, dir: &Dir, leaf: &Leaf) -> Result<Vec<Change<S::Reserved>>, StoreError> {
         for i in dir_leaves(&self.store, dir.at)? {
             let slot = dir_slot(dir.at, i);
@@ -221,8 +212,7 @@ impl<S: Store> Tree<S> {
         Err(StoreError::Damaged(dir.at))
     }
 
-    /// Runs `f` under the lock of the directory that lists a locked leaf. Returns at once if the
-    /// tree was cleared: the leaf will be retired.
+    /// Under the directory's lock, unless the tree was cleared: then the leaf will be retired.
     fn at_home(
         &self,
         leaf: &Arc<Leaf>,
@@ -246,7 +236,6 @@ impl<S: Store> Tree<S> {
     }
 }
 
-/// Lists no leaf.
 fn free_place<S: Store>(store: &S, dir: u64) -> Result<Option<u64>, StoreError> {
     for word in 0..DIR_SLOTS / 64 {
         let bits = load(store, dir + 8 * word)?;
@@ -257,7 +246,7 @@ fn free_place<S: Store>(store: &S, dir: u64) -> Result<Option<u64>, StoreError> 
     Ok(None)
 }
 
-/// The shortest key above `left` and not above `right`.
+/// The shortest key in `left < key <= right`.
 fn separator(left: &[u8], right: &[u8]) -> Vec<u8> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     right[..right.len().min(common + 1)].to_vec()

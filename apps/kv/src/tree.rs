@@ -1,9 +1,8 @@
 //! The tree: find, read, insert, replace, delete.
 //!
-//! **Threads.** Readers take no lock: they find the leaf through snapshots, read it, and compare
-//! the latch's version. Writers hold the leaf's latch from the search to the commit.
-//! **Failure.** A change is one commit of the store: all or nothing, also in a crash. A refused
-//! request changes nothing.
+//! **Threads.** Readers find the leaf through snapshots, and compare the latch's version. Writers
+//! hold the latch from the search to the commit.
+//!
 //! **Cost.** A read touches two inner arrays, two lines of the leaf, one of its slots and the pair.
 
 use crate::latch::Locked;
@@ -25,47 +24,42 @@ pub struct Tree<S: Store> {
     pub(crate) root: u64,
     pub(crate) top: ArcSwap<Top>,
     index: Mutex<Index>,
-    /// Held while a cleared tree is freed.
+    /// While a cleared tree is freed.
     pub(crate) clearing: Mutex<()>,
-    /// Records each change, on disks.
+    /// On disks.
     pub(crate) log: Option<Arc<Log>>,
 }
 
-/// In order.
 pub(crate) struct Top {
     pub dirs: Sorted<Dir>,
-    /// Pairs of the directories that have been read.
+    /// Of directories that have been read.
     pub count: Arc<AtomicI64>,
-    /// Clearings since the tree was opened.
+    /// Clearings since `open`.
     pub epoch: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Index {
     pub free: Vec<u64>,
-    /// The slot for the next index block.
+    /// The next block's slot.
     pub next: u64,
 }
 
-/// The condition of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     Always,
-    /// The key is not there.
     Absent,
-    /// The key is there.
     Present,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// The key was there before.
     pub existed: bool,
     pub changed: bool,
 }
 
 impl<S: Store> Tree<S> {
-    /// Opens the tree in a slot of the store, or makes an empty one if the slot is 0.
+    /// Makes an empty tree if the slot is 0.
     pub fn open(store: S, slot: u64) -> Result<Self, StoreError> {
         let mut root = load(&store, slot)?;
         let (top, index) = if root == 0 {
@@ -96,17 +90,16 @@ impl<S: Store> Tree<S> {
         &self.store
     }
 
-    /// Records changes in a log from now on.
     pub fn set_log(&mut self, log: Arc<Log>) {
         self.log = Some(log);
     }
 
-    /// The log's generation that begins at this state of the store.
+    /// Of the log that begins here.
     pub fn generation(&self) -> Result<u64, StoreError> {
         load(&self.store, self.root + GENERATION)
     }
 
-    /// Begins a generation of the log. No other thread writes meanwhile.
+    /// No other thread writes meanwhile.
     pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
         self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
         if let Some(log) = &self.log {
@@ -115,7 +108,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Under the lock of the change's leaf.
+    /// The change's leaf is locked.
     #[inline]
     pub(crate) fn record(&self, record: Record<'_>, top: &Top) {
         if let Some(log) = &self.log {
@@ -127,12 +120,12 @@ impl<S: Store> Tree<S> {
         self.store
     }
 
-    /// Appends the value to `out`.
+    /// Appends to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, StoreError> {
         self.read(key, |pair, out| pair.read_value(&self.store, out), out)
     }
 
-    /// Appends the value's length by `head`, then the value.
+    /// Appends the value behind what `head` makes of its length.
     pub fn get_with_head(
         &self,
         key: &[u8],
@@ -150,7 +143,6 @@ impl<S: Store> Tree<S> {
         self.read(key, |_, _| Ok(()), &mut Vec::new())
     }
 
-    /// The length of a value.
     pub fn value_len(&self, key: &[u8]) -> Result<Option<usize>, StoreError> {
         let mut out = Vec::new();
         let write = |pair: &Pair, out: &mut Vec<u8>| {
@@ -174,7 +166,7 @@ impl<S: Store> Tree<S> {
             out.truncate(mark);
             let read = (|| {
                 let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
-                // The pair may be another's by now: trust its length only at the same version.
+                // The pair may be another's.
                 if leaf.latch.is_same(version) {
                     write(&pair, out)?;
                     return Ok(true);
@@ -240,8 +232,7 @@ impl<S: Store> Tree<S> {
         self.store.commit([attach, Change::Set { slot: leaf.at + LEAF_BITS, value: valid | 1 << i }])
     }
 
-    /// Replaces a short value by `next` of it, under the leaf's lock; an error of `next` is
-    /// returned and changes nothing.
+    /// Replaces a short value, under the leaf's lock. An error of `next` changes nothing.
     pub fn update<E>(
         &self,
         key: &[u8],
@@ -275,7 +266,7 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Returns whether the key was there.
+    /// Whether the key was there.
     pub fn remove(&self, key: &[u8]) -> Result<bool, StoreError> {
         let print = fingerprint(key);
         self.at_locked(key, |leaf, locked, top| {
@@ -286,7 +277,7 @@ impl<S: Store> Tree<S> {
             self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
             if valid == 0 {
-                // The deletion succeeds although the empty leaf cannot be freed now.
+                // The deletion succeeds anyway.
                 let _ = self.drop_leaf(leaf, locked);
             }
             Ok(Step::Done(true))
@@ -303,7 +294,6 @@ impl<S: Store> Tree<S> {
         Ok(self.len()? == 0)
     }
 
-    /// As a first request of each would.
     pub(crate) fn read_all(&self) -> Result<Arc<Top>, StoreError> {
         loop {
             let top = self.top.load_full();
@@ -312,7 +302,7 @@ impl<S: Store> Tree<S> {
                     dir.read(&self.store, &top.count)?;
                 }
             }
-            // A directory that was split meanwhile was read before, or its parts are unread now.
+            // A split leaves directories that are read, or unread now.
             let now = self.top.load_full();
             if now.dirs.items().iter().all(|dir| dir.view().is_some()) {
                 return Ok(now);
@@ -320,7 +310,6 @@ impl<S: Store> Tree<S> {
         }
     }
 
-    /// Until `f` returns a result.
     #[inline]
     fn at_leaf<R>(
         &self,
@@ -341,7 +330,6 @@ impl<S: Store> Tree<S> {
         }
     }
 
-    /// After splits as needed.
     fn at_locked<R>(
         &self,
         key: &[u8],
@@ -369,7 +357,7 @@ enum Step<'a, R> {
     Split(Locked<'a>),
 }
 
-/// Written and not yet published.
+/// Not yet published.
 pub(crate) struct Empty<R> {
     pub index: R,
     pub dir: R,
@@ -380,13 +368,12 @@ impl<R: Reservation> Empty<R> {
     pub fn new<S: Store<Reserved = R>>(store: &S) -> Result<Self, StoreError> {
         let [index, dir, leaf] = reserve_all(store, [INDEX_BYTES, DIR_BYTES, LEAF_BYTES])?;
         write_index(store, index.at());
-        // The bit is set before the slot: nothing is reached until the whole is published.
+        // Nothing is reached until the whole is published.
         write_dir(store, dir.at(), b"", &[0])?;
         write_leaf(store, leaf.at(), b"", &[])?;
         Ok(Self { index, dir, leaf })
     }
 
-    /// The changes that publish it in `slot`, and its parts in DRAM.
     pub fn publish(self, slot: u64) -> ([Change<R>; 3], Top, Index) {
         let (index, dir, leaf) = (self.index.at(), self.dir.at(), self.leaf.at());
         let changes = [
@@ -433,7 +420,7 @@ fn read_index<S: Store>(store: &S, root: u64) -> Result<(Top, Index), StoreError
         if block == 0 {
             break;
         }
-        // A block that comes twice makes a circle.
+        // A repeated block makes a circle.
         if load(store, block)? != INDEX_TAG || !blocks.insert(block) {
             return Err(StoreError::Damaged(block));
         }
@@ -446,7 +433,7 @@ fn read_index<S: Store>(store: &S, root: u64) -> Result<(Top, Index), StoreError
         index.next = block + 8;
     }
     dirs.sort_unstable_by(|a, b| a.low().cmp(b.low()));
-    // The first directory serves the smallest keys, and no two the same ones.
+    // The first directory serves the smallest keys.
     if dirs.first().is_none_or(|dir| !dir.low.is_empty()) || dirs.windows(2).any(|two| two[0].low == two[1].low) {
         return Err(StoreError::Damaged(root + LIVE));
     }

@@ -1,4 +1,4 @@
-//! A crash at any moment leaves the state before or after the operation in flight.
+//! A crash leaves the state before or after the operation in flight.
 
 use crate::model::{compare, step};
 use crate::random::Random;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Each image's contents equal one of the two models.
+/// Each image has one of the two contents.
 fn check(images: &[Image], before: &Model, after: &Model) {
     for image in images {
         let tree = Tree::open(Memory::restarted(image), ROOT).unwrap_or_else(|error| panic!("{error}"));

@@ -1,7 +1,5 @@
-//! The tree on the crash-consistent heap, in simulated persistent memory.
-//!
-//! Crash images are listed after each store, flush and fence of an operation. Each opens with the
-//! state before or after it.
+//! The tree on the heap, with a crash after each store, flush and fence: the state is as before or
+//! after the operation.
 
 use crate::random::Random;
 use craton_kv::heap::HeapStore;
@@ -42,7 +40,6 @@ fn contents<const F: bool>(tree: &SimTree<F>) -> Map {
     map
 }
 
-/// Checks the images of crashes during `f`.
 fn each_crash<const F: bool>(
     medium: &SimPersistent<F>,
     tree: &SimTree<F>,
@@ -82,7 +79,7 @@ fn crashes<const F: bool>(seed: u64, operations: u64, most: usize) {
     let mut images = 0;
     for i in 0..operations {
         let growing = i % 400 < 250;
-        // Every seventh operation, and splits, which come when the tree is full at some slots.
+        // Every seventh operation, and splits.
         if i % 7 == 0 || model.len() % 32 > 29 {
             let step = |tree: &SimTree<F>, model: &mut Map| random_step(tree, model, &mut random, growing);
             images += each_crash(&medium, &tree, &mut model, &mut rng, most, step);

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment under load: every acknowledged write is there after a restart.
+//! `kill -9` under load: every acknowledged write is there after a restart.
 
 use crate::process::{Client, Reply, Running};
 use crate::random::Random;
@@ -13,15 +13,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Of each writer.
 const KEYS: u64 = 3000;
 const DEPTH: usize = 24;
 const WRITERS: u64 = 3;
 
-/// Possible values of a key: after the last acknowledged write, then after each write in flight.
+/// A key's last acknowledged value, and those of writes in flight.
 type Possible = BTreeMap<u64, Vec<Option<Vec<u8>>>>;
 
-/// One writer, whose keys no other writes.
+/// No other writes its keys.
 struct Writer {
     name: u64,
     random: Random,
@@ -36,7 +35,7 @@ impl Writer {
         format!("{middle}{}:{i}", self.name)
     }
 
-    /// A command, and its effect on its key.
+    /// A command, and its effect on the key.
     fn next(&mut self) -> (String, u64, Option<Vec<u8>>) {
         let i = self.random.below(KEYS);
         let key = self.key(i);
@@ -50,7 +49,6 @@ impl Writer {
         }
     }
 
-    /// Writes until the server is gone.
     fn write(&mut self, port: u16) {
         let Some(mut client) = Client::new(port) else { return };
         loop {
@@ -77,7 +75,7 @@ impl Writer {
         }
     }
 
-    /// Each value must be possible, and is known from now on.
+    /// Each value must be possible, and is known then.
     fn check(&mut self, client: &mut Client) -> u64 {
         let keys: Vec<u64> = self.possible.keys().copied().collect();
         let mut present = 0;
@@ -114,7 +112,7 @@ fn kill_often(runs: u64, seed: u64, options: &[&str]) {
         let port = server.port;
         thread::scope(|scope| {
             writers.iter_mut().for_each(|writer| drop(scope.spawn(move || writer.write(port))));
-            // Long enough for splits, at times too short for anything.
+            // Mostly long enough for splits.
             thread::sleep(Duration::from_micros(random.below(if run % 4 == 0 { 2_000 } else { 120_000 })));
             server.kill();
         });
@@ -129,7 +127,7 @@ fn kill_often(runs: u64, seed: u64, options: &[&str]) {
     println!("{runs} runs, {acknowledged} acknowledged writes");
 }
 
-/// No object of the closed file is lost or used twice.
+/// No object is lost or used twice.
 fn check_file(file: &Path) {
     let path = CString::new(file.as_os_str().as_bytes()).unwrap();
     let medium = Cached::new(PersistentFile::open(&path, FileOptions::new(1 << 34)).unwrap());
@@ -141,13 +139,13 @@ fn check_file(file: &Path) {
     let stats = tree.store().heap().stats();
     let objects = stats.small + stats.large;
     match tree.store().heap().model() {
-        // A stale slot of a leaf may keep a free object through a collection.
+        // A leaf's stale slot may keep a free object.
         Model::Gc => assert!(objects >= census.objects),
         Model::Log | Model::Frames => assert_eq!(objects, census.objects),
     }
 }
 
-/// Memory files, if any: a killed process leaves them as it leaves a disk's pages.
+/// In memory, if possible: a killed process leaves the pages either way.
 pub fn folder() -> &'static Path {
     let shm = Path::new("/dev/shm");
     if shm.is_dir() { shm } else { Path::new("/tmp") }
@@ -175,7 +173,7 @@ fn acknowledged_writes_survive_kills_of_a_heap_of_frames() {
 
 #[test]
 fn acknowledged_writes_survive_kills_on_a_disk() {
-    // Sync points of the heap come often, so that kills hit them too.
+    // Kills meet sync points of the heap too.
     kill_often(12, 4, &["--sync", "always", "--log", "128K"]);
     kill_often(4, 5, &["--sync", "3"]);
 }

@@ -1,4 +1,4 @@
-//! The tree and the server, from outside.
+//! The tree and the server.
 
 mod crash;
 mod heap;

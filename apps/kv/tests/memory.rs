@@ -1,4 +1,4 @@
-//! Every request can be refused; then nothing has changed.
+//! After a refused request nothing has changed.
 
 use crate::model::compare;
 use crate::random::Random;
@@ -14,7 +14,7 @@ fn a_refused_request_changes_nothing() {
     let mut refused = 0;
     for _ in 0..30_000 {
         let (key, value) = (random.key(1 << 40), random.value());
-        // The first request is the pair; splits make one to four more.
+        // The pair is one request; splits make one to four more.
         for budget in 0.. {
             tree.store().refuse_after(Some(budget));
             match tree.put(&key, &value, When::Always, None) {

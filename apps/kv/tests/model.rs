@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// No object is lost, either.
+/// No object is lost.
 pub fn compare(tree: &Tree<Memory>, model: &Model) {
     let entries: Vec<_> = tree.range(b"").map(Result::unwrap).collect();
     assert!(entries.iter().map(|(k, v)| (k, v)).eq(model.iter()), "the scan differs from the model");
@@ -70,7 +70,7 @@ fn random_operations_agree_with_a_map() {
                 step(&tree, &mut model, &mut random, 20_000, phase % 2 == 0);
             }
             compare(&tree, &model);
-            // A restart finds the same, before and after its inner nodes are read.
+            // Before and after inner nodes are read.
             tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
             if phase % 3 == 0 {
                 compare(&tree, &model);
@@ -93,7 +93,6 @@ fn a_tree_grows_by_directories_and_shrinks_to_nothing() {
     assert!(census.dirs > 20 && census.leaves < 200_000 / 40, "{census:?}");
     let tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
     compare(&tree, &model);
-    // As a queue does.
     for key in model.keys() {
         assert!(tree.remove(key).unwrap());
     }

@@ -1,4 +1,4 @@
-//! The program `craton-kv` as a process, and a client that counts replies.
+//! The program `craton-kv` as a process, and a client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -10,21 +10,20 @@ pub fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_craton-kv"))
 }
 
-/// Killed when dropped.
 pub struct Running {
     child: Child,
     pub port: u16,
 }
 
 impl Running {
-    /// On a free port; waits until it listens.
+    /// On a free port.
     pub fn start(file: &Path, options: &[&str]) -> Self {
         let mut command = command();
         command.arg("--file").arg(file).args(["--port", "0"]).args(options);
         Self::of(command).unwrap_or_else(|greeting| panic!("no port in {greeting:?}"))
     }
 
-    /// An error is what it printed instead of its port.
+    /// Error: what it printed.
     pub fn of(mut command: Command) -> Result<Self, String> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut greeting = String::new();
@@ -46,7 +45,7 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// As a service manager does; returns the exit status.
+    /// Returns the exit status.
     pub fn terminate(mut self) -> i32 {
         let status = Command::new("sh").args(["-c", "kill -TERM $0", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -60,13 +59,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Ended already in most tests.
+        // Mostly ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The program must end by itself.
 pub fn run(args: &[&str]) -> Output {
     command().args(args).stdin(Stdio::null()).output().unwrap()
 }
@@ -94,7 +92,7 @@ impl Client {
         self.socket.write_all(bytes).ok()
     }
 
-    /// `None` when the server is gone.
+    /// `None`: the server is gone.
     pub fn reply(&mut self) -> Option<Reply> {
         let line = self.line()?;
         let Some(len) = line.strip_prefix('$') else { return Some(Reply::Line(line)) };

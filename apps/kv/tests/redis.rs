@@ -4,7 +4,7 @@ use crate::kill::folder;
 use crate::process::Running;
 use std::process::{Command, Output};
 
-/// Whether a program is missing. Panics and names its package, unless CRATON_SKIP_MISSING=1.
+/// Panics with the package's name, unless CRATON_SKIP_MISSING=1.
 fn missing(program: &str, package: &str) -> bool {
     let dirs = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&dirs).any(|dir| dir.join(program).is_file()) {

@@ -1,4 +1,4 @@
-//! The server in this process, over a store in memory, spoken to byte by byte.
+//! The server in this process, over a store in memory.
 
 use craton_kv::Tree;
 use craton_kv::log::{Log, LogFile};
@@ -172,14 +172,13 @@ fn bytes_that_break_the_protocol_close_one_connection() {
         client.expect_end();
         other.ask("GET a", "$1\r\n1\r\n");
     }
-    // Half a command and the end of the stream at once: the server closes the connection, too.
+    // Half a command: the server closes the connection.
     for _ in 0..20 {
         let mut client = Client::new(server.port());
         client.send(b"GET a");
         client.0.shutdown(std::net::Shutdown::Write).unwrap();
         client.expect_end();
     }
-    // Half a command, and the client goes: nothing has happened.
     let mut client = Client::new(server.port());
     client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$100\r\nhalf");
     drop(client);
@@ -193,7 +192,7 @@ fn a_line_of_a_gigabyte_is_refused_without_keeping_it() {
     let server = start(None);
     let mut client = Client::new(server.port());
     let part = vec![b'a'; 1 << 20];
-    // The server answers after 64 KiB; the rest is dropped as it comes.
+    // The server answers after 64 KiB, and drops the rest.
     (0..1024).for_each(|_| client.send(&part));
     client.expect("-ERR Protocol error: line longer than 65536 bytes\r\n");
     client.expect_end();
@@ -248,7 +247,6 @@ fn a_scan_returns_each_key_that_stays() {
 
 static GATE: AtomicBool = AtomicBool::new(false);
 
-/// A disk that takes everything.
 struct Sink;
 
 impl LogFile for Sink {
@@ -269,7 +267,6 @@ impl LogFile for Sink {
     }
 }
 
-/// A disk that fails.
 struct Broken;
 
 impl LogFile for Broken {
@@ -290,7 +287,7 @@ impl LogFile for Broken {
     }
 }
 
-/// A disk that waits for the gate.
+/// Waits for the gate.
 struct Slow;
 
 impl LogFile for Slow {
@@ -316,7 +313,6 @@ impl LogFile for Slow {
 
 static IS_FULL: AtomicBool = AtomicBool::new(true);
 
-/// A disk that is full at first.
 struct Full;
 
 impl LogFile for Full {

@@ -6,7 +6,7 @@ use craton_kv::{Tree, When};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Values name their key, which shows torn or foreign reads.
+/// Shows torn or foreign reads.
 fn value_of(key: &[u8], version: u64) -> Vec<u8> {
     [key, b"=", &version.to_le_bytes().repeat(1 + version as usize % 4)].concat()
 }
@@ -49,7 +49,7 @@ fn readers_see_whole_pairs_while_writers_split_and_free() {
                     let mut random = Random::new(seed + 10);
                     for i in 0..60_000u64 {
                         let key = random.key(3000);
-                        // Phases that fill and empty the tree.
+                        // Fills and empties the tree in turn.
                         if random.below(8) < if i % 20_000 < 10_000 { 6 } else { 1 } {
                             tree.put(&key, &value_of(&key, i), When::Always, None).unwrap();
                         } else {

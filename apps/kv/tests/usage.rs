@@ -5,7 +5,6 @@ use crate::process::{Client, Reply, Running, run};
 use std::fs;
 use std::path::Path;
 
-/// Returns the one line of the error.
 fn refused(file: &Path, options: &[&str], status: i32) -> String {
     let file = file.to_str().unwrap();
     let output = run(&[&["--file", file, "--port", "0"], options].concat());
@@ -61,7 +60,7 @@ fn limits_and_names_that_the_system_refuses_are_named_and_leave_no_file() {
     }
     let text = refused(&folder.path().join("n".repeat(300)), &[], 1);
     assert!(text.contains("the path is too long"), "{text}");
-    // The name of the journal is longer than the file's.
+    // The journal's name is too long.
     let text = refused(&folder.path().join("n".repeat(250)), &["--sync", "always"], 1);
     assert!(text.contains("the path is too long"), "{text}");
     assert_eq!(names(folder.path()), [""; 0]);
@@ -76,7 +75,7 @@ fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
     let line = |text: &str| Some(Reply::Line(text.to_owned()));
     assert_eq!(Running::start(&file, sync).terminate(), 0);
     assert_eq!(names(folder.path()), ["log.heap"]);
-    // Logs of older starts do not matter to a closed heap.
+    // Older logs do not matter to a closed heap.
     let server = Running::start(&file, sync);
     assert_eq!(ask(&server, "SET a 1"), line("+OK"));
     server.kill();
@@ -93,7 +92,7 @@ fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
         |logs_of: &[Vec<u8>; 2]| logs.iter().zip(logs_of).for_each(|(log, bytes)| fs::write(log, bytes).unwrap());
     let used = (0..2).find(|i| whole[*i].windows(7).any(|text| text == b"key:199")).unwrap();
     let name = logs[used].display().to_string();
-    // Missing, of an older start, damaged in its head or in a record.
+    // Missing, older, damaged in its head or in a record.
     let mut head = whole.clone();
     head[used][20] ^= 1;
     let mut record = whole.clone();
@@ -106,7 +105,7 @@ fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
     }
     logs.iter().for_each(|log| fs::remove_file(log).unwrap());
     assert!(refused(&file, sync, 1).contains(&name));
-    // The records before the damage are there.
+    // Records before the damage are there.
     restore(&record);
     let server = Running::start(&file, &["--sync", "always", "--lose-log"]);
     assert_eq!(ask(&server, "DBSIZE"), line(":49"));
@@ -149,7 +148,6 @@ fn a_full_disk_refuses_writes_serves_reads_and_goes_on_when_it_has_room() {
     let ok = Some(Reply::Line("+OK".to_owned()));
     let mut client = Client::new(server.port).unwrap();
     assert_eq!(client.ask("SET first 1"), ok);
-    // All of the room.
     assert!(fs::write(&filler, vec![1; 32 << 20]).is_err());
     let value = "v".repeat(1000);
     let mut written = 0;
@@ -161,14 +159,14 @@ fn a_full_disk_refuses_writes_serves_reads_and_goes_on_when_it_has_room() {
         }
     };
     assert!(refusal.starts_with("-OOM not durable: No space left"), "{refusal}");
-    // More than the log for one sync point of the heap.
+    // Needs a sync point of the heap.
     assert!(written > 1000, "{written}");
     let mut client = Client::new(server.port).unwrap();
     assert_eq!(client.ask("GET first"), Some(Reply::Bulk(Some(b"1".to_vec()))));
     assert!(matches!(client.ask("DEL first"), Some(Reply::Line(line)) if line.starts_with("-OOM")));
     fs::remove_file(&filler).unwrap();
     while client.ask("SET last 1") != ok {
-        // A write under way when the disk was found full ends its connection.
+        // A write under way ends its connection.
         client = Client::new(server.port).unwrap();
     }
     let Some(Reply::Bulk(Some(last))) = client.ask("GET n") else { panic!("no value") };

@@ -1,5 +1,5 @@
-//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`. **Not here.**
-//! Atomics that only count, or that the kernel or a C library reads.
+//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`. Those that only
+//! count, or that the kernel reads, are `core`'s.
 //!
 //! **Unsafe.** An instruction that prefetches.
 
@@ -23,12 +23,11 @@ pub fn spin() {
     loom::thread::yield_now();
 }
 
-/// Prefetches a word that its owner next reads, then changes: a read first would fetch the line
-/// twice.
+/// A read first would fetch the line twice.
 #[inline(always)]
 pub fn about_to_change<T>(word: &T) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
-    // SAFETY: a prefetch changes nothing and never faults; older processors ignore it.
+    // SAFETY: a prefetch changes nothing and never faults.
     unsafe {
         core::arch::asm!("prefetchw byte ptr [{}]", in(reg) word, options(nostack, preserves_flags));
     }

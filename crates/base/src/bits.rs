@@ -1,17 +1,15 @@
-//! A set of the pages of one hugepage: a few word operations each, since the page heap's lock is
-//! held.
+//! A set of the pages of one hugepage: a few word operations each, under the page heap's lock.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-/// For the largest hugepage, 256 pages.
 const MOST_WORDS: usize = 4;
 
 /// Up to here one loop over all words beats a walk over runs.
 const SHORT_RUNS: u32 = 6;
 
-/// A set of `0..G::PAGES`. All zero bytes are the empty set.
+/// Of `0..G::PAGES`. All zero bytes are the empty set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PageBits<G = Huge2M> {
     words: [u64; MOST_WORDS],
@@ -23,7 +21,7 @@ const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// Free blocks of 1, 2, 4 and 8 pages in a word, each by its first bit.
+/// Of 1, 2, 4 and 8 pages, each by its first bit.
 #[inline]
 fn blocks(free: u64) -> [u64; 4] {
     let two = free & (free >> 1) & 0x5555_5555_5555_5555;
@@ -46,7 +44,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// First set bit of `word(0)`, `word(1)`, … from `from` on, or 256.
+    /// The first set bit from `from` on, or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -64,7 +62,7 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that holds all of the range, and its bits; `None`: two words do.
+    /// `None`: two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -84,7 +82,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Adds pages; `first + len` ≤ 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -93,7 +91,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Removes pages; `first + len` ≤ 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -136,19 +134,19 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Returns the first member from `from` on, or 256.
+    /// The first member from `from` on, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// Returns the first non-member from `from` on, or 256.
+    /// The first non-member from `from` on, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
     }
 
-    /// Returns the first non-member, or member of `ends`, from `from` on; or 256.
+    /// The first non-member, or member of `ends`; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w] | ends.words[w])
@@ -169,14 +167,14 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// Returns the run of non-members around the non-member `i`, as `(first, len)`.
+    /// Around the non-member `i`, as `(first, len)`.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);
         (first, self.next_set(i) - first)
     }
 
-    /// Returns the runs of non-members in order, as `(first, len)`.
+    /// As `(first, len)`.
     pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
@@ -190,7 +188,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Returns the longest run of non-members; `at_most` is a bound that the caller knows.
+    /// `at_most` is a known bound.
     #[inline]
     pub fn longest_clear(&self, at_most: u32) -> u32 {
         if at_most <= SHORT_RUNS {
@@ -208,7 +206,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// [`PageBits::clear_runs`] until `each` breaks; faster: a dozen instructions a run.
+    /// Faster than [`PageBits::clear_runs`].
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
         let (mut first, mut len) = (0, 0);
@@ -248,7 +246,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Shortens every run by one until all are gone: quick for short ones.
+    /// Quick for short ones.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -262,7 +260,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (no block) to 4 (≥ 8).
+    /// Of `1 << (n - 1)` pages, as n: 0 (no block) to 4 (≥ 8).
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -276,8 +274,7 @@ impl<G: Geometry> PageBits<G> {
         found.iter().map(|blocks| u32::from(*blocks != 0)).sum()
     }
 
-    /// First page of an aligned block of `1 << level` non-members (level ≤ 3), cut from the
-    /// smallest block of up to 8.
+    /// Of `1 << level` pages (level ≤ 3), from the smallest block of up to 8.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);

@@ -5,9 +5,9 @@ use core::fmt::Debug;
 use core::hash::Hash;
 
 pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
-    /// log2 of the pages in a hugepage, 3 to 8.
+    /// log2 of a hugepage's pages, 3 to 8.
     const SHIFT: u32;
-    /// A power of two.
+    /// In hugepages, a power of two.
     const REGION: u32;
 
     const PAGES: u32 = 1 << Self::SHIFT;
@@ -44,7 +44,7 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     fn range(id: HugePageId) -> PageRange {
         Self::run(id, HugePages(1))
     }
-    /// Splits a range at hugepages, as (hugepage, first page in it, pages).
+    /// As (hugepage, first page in it, pages).
     fn parts(range: PageRange) -> impl Iterator<Item = (HugePageId, u32, u32)> {
         let (mut at, end) = (range.first, range.end());
         core::iter::from_fn(move || {
@@ -59,7 +59,7 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     }
 }
 
-/// TEMERAIRE §4.5's regions of 1 GiB.
+/// TEMERAIRE §4.5.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Huge2M;
 
@@ -68,7 +68,7 @@ impl Geometry for Huge2M {
     const REGION: u32 = 512;
 }
 
-/// Regions of two hugepages: few operations reach every state.
+/// Few operations reach every state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Huge64K;
 

@@ -1,14 +1,7 @@
 //! Units, bit sets, metadata tables and the small traits between Craton's layers.
 //!
-//! **What.** Amounts ([`Bytes`], [`Pages`], [`HugePages`]), places ([`PageId`], [`HugePageId`],
-//! [`PageRange`]), [`PageBits`], metadata that grows ([`Table`]), and the seams ([`Floor`],
-//! [`SpanSource`], [`FrameSource`], [`Medium`], [`Clock`]).
-//!
 //! **Units.** A *page* is 8 KiB, a *hugepage* 256 pages, whatever the machine's page size. Page 0
-//! is the region's first: policies count pages; only the floor and layers that hand out pointers
-//! know addresses.
-//!
-//! **Failure.** A seam can refuse ([`NoMemory`]).
+//! is the region's first: only the floor and layers that hand out pointers know addresses.
 #![no_std]
 
 pub mod atomic;

@@ -1,16 +1,14 @@
 //! The seam below a persistent heap: memory whose contents outlive the process.
 //!
-//! **What.** A [`Medium`] is a range of bytes from 0, in words of 8. A store is *durable* when the
-//! medium's [`Promise`] covers it: at once where caches persist or only the process can die, else
-//! after [`flush`](Medium::flush) of its line and a [`fence`](Medium::fence).
-//! **From.** NVAlloc §2.1; x86's store order: a cache may evict a line at any time, so a crash
-//! leaves some prefix of each line's stores; only fences order lines.
-//! **Failure.** A bad offset is the heap's bug, or a damaged file that was not checked: the medium
-//! panics with the offset.
+//! **What.** A store is *durable* when the medium's [`Promise`] covers it: at once where caches
+//! persist or only the process can die, else after [`flush`](Medium::flush) of its line and a
+//! [`fence`](Medium::fence). A bad offset panics: it is the heap's bug, or an unchecked damaged
+//! file.
+//! **From.** NVAlloc §2.1; x86's store order: a crash leaves some prefix of each line's stores;
+//! only fences order lines.
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The unit of write-back.
 pub const LINE_BYTES: u64 = 64;
 
 pub const LINE_WORDS: usize = 8;
@@ -19,37 +17,34 @@ pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
-    /// Fenced stores survive: persistent memory.
+    /// Persistent memory: fenced stores survive.
     PowerFailure,
-    /// Every store survives the process, none a power failure: the page cache.
+    /// The page cache: no store survives a power failure.
     ProcessCrash,
-    /// The last sync point survives, later stores do not: a disk.
+    /// A disk: later stores are lost.
     PowerFailureAtSync,
 }
 
-/// Persistent memory `0..len`. Offsets of words are multiples of 8.
+/// Offsets of words are multiples of 8.
 #[allow(clippy::len_without_is_empty)]
 pub trait Medium: Send + Sync {
-    /// Whether stores need write-back and fences. Constant: free where not.
+    /// Whether stores need write-back and fences.
     const FLUSHES: bool;
 
     /// Mapped bytes, a multiple of 4,096. Shrinks by request alone.
     fn len(&self) -> u64;
 
-    /// Returns a word to load; observers see stores of [`store`](Self::store) and
-    /// [`update`](Self::update) only.
+    /// Observers see stores of [`store`](Self::store) and [`update`](Self::update) only.
     fn word(&self, at: u64) -> &AtomicU64;
 
-    /// Stores a word with release ordering. A medium that observes stores overrides this and the
-    /// next two.
+    /// A medium that observes stores overrides this and the next two.
     #[inline(always)]
     fn store(&self, at: u64, value: u64) {
-        // ORDERING: pairs with acquiring loads of the medium's users, and with the process's end:
-        // earlier stores are in the cache before this one.
+        // ORDERING: pairs with acquiring loads of the medium's users, and with the process's end.
         self.word(at).store(value, Ordering::Release);
     }
 
-    /// Sets and clears bits in one atomic step; returns the word before.
+    /// One atomic step; returns the word before.
     #[inline(always)]
     fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
         let word = self.word(at);
@@ -59,13 +54,13 @@ pub trait Medium: Send + Sync {
             return word.fetch_or(set, Ordering::AcqRel);
         }
         if set == 0 {
-            // ORDERING: pairs with acquiring loads of the medium's users.
+            // ORDERING: as above.
             return word.fetch_and(!clear, Ordering::AcqRel);
         }
         let mut old = word.load(Ordering::Relaxed);
         loop {
             let new = (old | set) & !clear;
-            // ORDERING: pairs with acquiring loads of the medium's users.
+            // ORDERING: as above.
             match word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(old) => return old,
                 Err(now) => old = now,
@@ -73,70 +68,64 @@ pub trait Medium: Send + Sync {
         }
     }
 
-    /// Stores a line at a multiple of 64, past the cache where that is faster. The next fence makes
-    /// it durable without a flush.
+    /// At a multiple of 64, past the cache where that is faster. The next fence makes it durable
+    /// without a flush.
     fn store_line(&self, at: u64, line: &Line) {
         for (word, value) in line.iter().enumerate() {
             self.store(at + 8 * word as u64, *value);
         }
     }
 
-    /// Begins the write-back of the byte's line.
+    /// Of the byte's line.
     fn flush(&self, at: u64);
 
     /// Waits until the lines that this thread flushed are durable.
     fn fence(&self);
 
-    /// Words from `at` on, to read many of them at once. `None`: read them one by one.
+    /// `None`: read them one by one.
     fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         let _ = (at, words);
         None
     }
 
-    /// Copies words from `at` on without mapping their pages, where that is cheaper: for places
-    /// that are read once. False: nothing was copied.
+    /// For places that are read once. `false`: nothing was copied.
     fn copy(&self, at: u64, into: &mut [u64]) -> bool {
         let _ = (at, into);
         false
     }
 
-    /// Words from `at`, a multiple of 64, on as an array, for a structure that lies in the medium
-    /// as such. Its stores go past [`store`](Self::store); each is reported to
+    /// From `at`, a multiple of 64. Stores go past [`store`](Self::store); each is reported to
     /// [`stored`](Self::stored). `None`: the medium has no arrays.
     fn array(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         self.words(at, words)
     }
 
-    /// Returns an [`array`](Self::array) of 4-byte words; no word of 8 is used there.
+    /// As [`array`](Self::array), in words of 4 bytes.
     fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         let _ = (at, words);
         None
     }
 
-    /// Called after a store to the word of an array at `at`, for media that observe stores.
+    /// After a store to the word of an array at `at`.
     #[inline(always)]
     fn stored(&self, at: u64) {
         let _ = at;
     }
 }
 
-/// A file that grows, and gives unused parts back.
 pub trait Space {
-    /// Sets the length to `len`, a multiple of 4,096; new bytes read as zero. *Refused:* no change.
+    /// A multiple of 4,096; new bytes read as zero. *Refused:* no change.
     fn resize(&self, len: u64) -> Result<(), SpaceError>;
 
-    /// Discards whole pages; they then read as zero. A power failure may restore the old contents
-    /// until a page of the range is stored to.
+    /// Whole pages read as zero; a power failure may restore the old contents until a store.
     fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError>;
 
-    /// Backs new or discarded pages with disk space before stores: a full disk is an error here,
-    /// not a signal at the store. *Contents:* survive.
+    /// A full disk is an error here, not a signal at the store. *Contents:* survive.
     fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
         let _ = (at, len);
         Ok(())
     }
 
-    /// Returns the largest length for [`resize`](Self::resize).
     fn limit(&self) -> u64;
 }
 
@@ -147,6 +136,6 @@ pub enum SpaceError {
     Full,
     /// A device.
     Fixed,
-    /// The system refused with this `errno`.
+    /// The system's `errno`.
     System(i32),
 }

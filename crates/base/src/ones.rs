@@ -1,5 +1,5 @@
-//! Counts set bits by the CPU's instruction where there is one: 6 cycles for eight words. The
-//! build's baseline lacks it; the compiler's replacement takes six times as long.
+//! Counts set bits: 6 cycles for eight words by the CPU's instruction, which the build's baseline
+//! lacks, else six times as long.
 //!
 //! **Unsafe.** Uses the instruction after the CPU has reported it.
 
@@ -24,7 +24,7 @@ impl Ones {
         Self { has_instruction: false }
     }
 
-    /// Counts the set bits of each `N` words, up to `u16::MAX`. Concurrent changes count or do not.
+    /// Of each `N` words. Concurrent changes count or do not.
     #[inline]
     pub fn count<const N: usize>(self, words: &[AtomicU64], counts: &mut [u16]) {
         #[cfg(target_arch = "x86_64")]

@@ -2,31 +2,30 @@
 
 use crate::{HugePages, PageId, PageRange, Pages};
 
-/// No memory or address space is left. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
 /// Nothing has changed; contents survive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CollapseError {
-    /// No hugepage frame is free, or the cgroup is full (`ENOMEM`).
+    /// No frame is free, or the cgroup is full (`ENOMEM`).
     NoMemory,
-    /// The kernel uses a page, or a frame could not be had now (`EBUSY`).
+    /// The kernel uses a page, or no frame could be had now (`EBUSY`).
     Busy,
-    /// Short of a resource for a moment (`EAGAIN`, `EINTR`).
+    /// For a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// The system cannot: before Linux 6.1, without hugepages, or with nothing resident (`EINVAL`).
+    /// By Linux before 6.1, or with nothing resident (`EINVAL`).
     Unsupported,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Memory lies on hugepages, where the system can.
     Huge,
     Small,
 }
 
-/// Parts of [`Residency`] to find out. Each costs system calls; others stay unset.
+/// Each costs system calls; others stay unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
     Resident,
@@ -36,41 +35,38 @@ pub enum Ask {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
-    /// Bytes with physical memory.
     pub resident_bytes: usize,
-    /// Bytes on physical hugepages; `None` where the system does not report it.
+    /// `None`: not reported.
     pub huge_bytes: Option<usize>,
 }
 
-/// One region of address space, in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
+/// A region in pages from 0. Ranges lie inside the grant of [`Floor::reserve`].
 pub trait Floor {
-    /// Makes the first `total` hugepages, at least the last grant, usable. *Post:* the new part
-    /// reads as zeros and takes small pages when touched, unless [`Floor::advise`] says otherwise.
-    /// *Refused:* no change.
+    /// `total` is at least the last grant. *Post:* the new part reads as zeros, on small pages
+    /// unless [`Floor::advise`] says otherwise. *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// Prepares memory for its first touch. *Contents:* survive.
+    /// Prepares for the first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// *Contents:* read as zeros. *Refused:* they survive.
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
-    /// Makes whole resident hugepages physically huge. *Contents:* survive.
+    /// For whole resident hugepages. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// Advises the system from the next touch on; `true` if accepted. *Contents:* survive.
+    /// From the next touch on; `true` if accepted. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// Returns the range's residency, as far as the system reports it.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
-/// The density of a span: many small objects live as long as the last of them.
+/// Many small objects live as long as the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
-    /// A span of one object, or a few large ones.
+    /// One object, or a few large ones.
     Sparse,
-    /// A span of more than 16 objects.
+    /// More than 16 objects.
     Dense,
 }
 
@@ -83,18 +79,15 @@ pub struct Span {
 /// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanError {
-    /// Or no address space.
     NoMemory,
     Empty,
-    /// More pages, or a larger alignment, than the region has.
+    /// Pages or alignment exceed the region.
     TooLong(Pages),
-    /// The alignment is not a power of two.
+    /// Not a power of two.
     Alignment(Pages),
-    /// No live span begins here; the page is in use or was never granted.
+    /// The page is in use or was never granted.
     NeverGiven(PageId),
-    /// No live span lies here.
     AlreadyFree(PageId),
-    /// The live span has another length.
     WrongLength(PageId),
 }
 
@@ -118,30 +111,28 @@ impl core::fmt::Display for SpanError {
     }
 }
 
-/// The source of spans for slabs and large objects.
 pub trait SpanSource {
-    /// Allocates `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
+    /// `pages` ≥ 1; `align` is a power of two.
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
     /// A whole span of `alloc`.
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError>;
 
-    /// A sparse span, in place. Returns whether all added bytes read as zero.
+    /// A sparse span, in place. Whether all added bytes read as zero.
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
-/// Allocates 2^order aligned frames at a time, from huge frames that come and go. Threads may share
-/// it if [`Sync`]. A refusal changes nothing.
+/// Of 2^order aligned frames. Threads may share it if [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
     type Error: core::error::Error + Copy;
 
     /// log2 of a huge frame's frames.
     const HUGE_ORDER: u32;
 
-    /// Returns the first frame. Separates densities while there is room.
+    /// Separates densities while there is room.
     fn get(&self, order: u32, density: Density) -> Result<usize, Self::Error>;
 
-    /// Any number and alignment, if all are free.
+    /// Any number and alignment.
     fn get_at(&self, first: usize, frames: usize) -> Result<(), Self::Error>;
 
     /// Part of an allocation, or several.
@@ -153,12 +144,12 @@ pub trait FrameSource {
     /// Wholly free ones.
     fn offline(&self, first: usize, huge_frames: usize) -> Result<(), Self::Error>;
 
-    /// Takes a wholly free huge frame, the first from about `near` on; returns its first frame.
+    /// A wholly free huge frame, the first from about `near` on; returns its first frame.
     fn reclaim(&self, near: usize) -> Option<usize>;
 }
 
 pub trait Clock {
-    /// Since some fixed moment; never goes back.
+    /// Since a fixed moment; never goes back.
     fn now_ns(&self) -> u64;
 }
 

@@ -1,8 +1,7 @@
 //! Metadata arrays that grow with the heap.
 //!
-//! **What.** A [`Table`] in the metadata arena has an entry for each page or hugepage. Its address
-//! space is reserved once for the largest heap; [`crate::Floor::reserve`] makes entries of granted
-//! pages usable, all zero. It never moves or shrinks; no reference spans ungranted entries.
+//! [`crate::Floor::reserve`] makes entries of granted pages usable, all zero. A table never moves
+//! or shrinks; no reference spans ungranted entries.
 //! **Unsafe.** Keeps an array in given memory.
 
 /// # Safety
@@ -21,7 +20,7 @@ unsafe impl<T: Send> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    /// Byte offsets of address and length, for readers of another process.
+    /// For readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
 }
 

@@ -5,7 +5,6 @@ use std::vec::Vec;
 
 #[test]
 fn bits_agree_with_a_list_of_booleans() {
-    // Word edges, whole words, single bits, the end.
     let mut bits = <PageBits>::EMPTY;
     let mut model = [false; 256];
     let ranges = [(0, 1), (63, 2), (64, 64), (10, 100), (255, 1), (128, 128), (0, 256), (5, 0)];
@@ -33,14 +32,12 @@ fn bits_agree_with_a_list_of_booleans() {
     }
 }
 
-/// Of all densities, from a fixed sequence.
 fn sets() -> impl Iterator<Item = (PageBits, [bool; 256])> {
     let mut seed = 0x9E37_79B9_7F4A_7C15u64;
     (0..400u32).map(move |round| {
         let (mut bits, mut model) = (PageBits::EMPTY, [false; 256]);
         for i in 0..256u32 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Runs of up to eight, more or less often members.
             if (seed >> 33) % 32 < u64::from(round % 32) {
                 let len = (1 + (round / 32) % 8).min(256 - i);
                 bits.insert(i, len);
@@ -87,7 +84,6 @@ fn a_block_is_cut_from_the_smallest_that_will_do() {
     for (bits, model) in sets() {
         let free = |first: usize, len: usize| !model[first..first + len].contains(&true);
         let blocks = |level: u32| (0..256).step_by(1 << level).filter(move |first| free(*first, 1 << level));
-        // The largest block, of at most 8 pages, that holds a page and is free.
         let level_of = |page: usize| (0..4).rev().find(|l| free(page >> l << l, 1 << l)).unwrap_or(0);
         assert_eq!(bits.largest_clear_block(), (0..4).filter(|level| blocks(*level).next().is_some()).count() as u32);
         for level in 0..4 {

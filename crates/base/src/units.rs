@@ -1,10 +1,9 @@
-//! Units. Named functions convert and say how they round, for the machine's hugepages ([`Huge2M`]);
-//! code over any [`Geometry`] converts by that.
+//! Units. Named functions convert, for [`Huge2M`]; code over any [`Geometry`] converts by that.
 
 use crate::{Geometry, Huge2M};
 
 pub const PAGE_SHIFT: u32 = 13;
-/// The page heap's unit (TEMERAIRE §3).
+/// TEMERAIRE §3.
 pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
 pub const HUGEPAGE_SHIFT: u32 = PAGE_SHIFT + Huge2M::SHIFT;
 pub const HUGEPAGE_SIZE: usize = 1 << HUGEPAGE_SHIFT;
@@ -13,19 +12,17 @@ pub const PAGES_PER_HUGEPAGE: u32 = 1 << (HUGEPAGE_SHIFT - PAGE_SHIFT);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bytes(pub usize);
 
-/// A number of pages of 8 KiB.
+/// Of 8 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Pages(pub u32);
 
-/// A number of hugepages of 2 MiB.
+/// Of 2 MiB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePages(pub u32);
 
-/// A page's number in the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct PageId(pub u32);
 
-/// A hugepage's number in the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePageId(pub u32);
 
@@ -37,7 +34,7 @@ pub struct PageRange {
 }
 
 impl Bytes {
-    /// Rounds up to pages; `None` above `u32::MAX` pages (32 TiB).
+    /// `None` above `u32::MAX` pages (32 TiB).
     pub const fn pages_up(self) -> Option<Pages> {
         let n = self.0.div_ceil(PAGE_SIZE);
         if n > u32::MAX as usize { None } else { Some(Pages(n as u32)) }
@@ -67,11 +64,11 @@ impl PageId {
     pub const fn hugepage(self) -> HugePageId {
         HugePageId(self.0 / PAGES_PER_HUGEPAGE)
     }
-    /// Returns the page's place in its hugepage, `0..256`.
+    /// `0..256`.
     pub const fn in_hugepage(self) -> u32 {
         self.0 % PAGES_PER_HUGEPAGE
     }
-    /// Returns the bytes from the region's start.
+    /// From the region's start.
     pub const fn offset(self) -> Bytes {
         Bytes((self.0 as usize) << PAGE_SHIFT)
     }
@@ -90,7 +87,6 @@ impl HugePageId {
 }
 
 impl PageRange {
-    /// Returns the page behind the run.
     pub const fn end(self) -> PageId {
         PageId(self.first.0 + self.len.0)
     }

@@ -1,7 +1,4 @@
-//! The allocators of a comparison: glibc's, Craton, and the requested peers.
-//!
-//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's
-//! allocator.
+//! The allocators of a comparison. An environment that hides glibc's allocator is an error.
 
 use crate::failure::Failure;
 use crate::library;

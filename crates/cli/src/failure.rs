@@ -4,11 +4,11 @@ use crate::terminal::plain;
 use std::fmt;
 use std::process::ExitCode;
 
-/// With value and remedy. One line, printed behind `craton: `.
+/// One line with value and remedy, printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     Failed(String),
-    /// The parser cannot detect it: exit status 2.
+    /// Exit status 2.
     Usage(String),
 }
 

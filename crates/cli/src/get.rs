@@ -1,12 +1,5 @@
 //! `craton get`: options, counters and the ledger of a running process; the counters of one that
-//! was killed.
-//!
-//! **What.** Reads the process without stopping it. A file of a `stats_dir` has no ledger: the
-//! kernel's part is gone with the process.
-//!
-//! **State.** A key is an option, a counter, or `ledger.` and a row's name.
-//!
-//! **Failure.** Status 1 with the reason, 2 for an unknown key.
+//! was killed. A key is an option, a counter, or `ledger.` and a row's name.
 
 use crate::args;
 use crate::failure::Failure;
@@ -32,7 +25,7 @@ struct Process {
     numbers: BTreeMap<&'static str, u64>,
     /// Of a running process.
     ledger: Option<Ledger>,
-    /// Of a process that has ended, as last published.
+    /// Of a process that has ended.
     classes: Vec<ClassShare>,
 }
 
@@ -66,7 +59,6 @@ fn read(target: &str) -> Result<Process, Failure> {
     Ok(Process { pid: page.pid, exe: page.exe, options, numbers, ledger, classes })
 }
 
-/// With their units.
 fn keys() -> impl Iterator<Item = (String, Unit)> {
     let options = OPTIONS.iter().map(|row| (row.key.to_owned(), Unit::Text));
     let numbers = PROCESS.iter().map(|counter| (counter.name.to_owned(), counter.unit));

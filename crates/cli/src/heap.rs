@@ -1,10 +1,5 @@
-//! `craton heap`: files of persistent heaps.
-//!
-//! **What.** A module for each command: [`create`], [`info`], [`check`], [`stats`], [`dump`],
-//! [`repair`], [`compact`]. [`view`] opens a file without changing it, [`file`](mod@file) words its
-//! errors, [`recovery`] words the outcome of recovery.
-//!
-//! **Failure.** Status 1 with one line that names the file; also for damage that `check` finds.
+//! `craton heap`: files of persistent heaps. Failures, and damage that `check` finds: status 1 with
+//! one line that names the file.
 
 mod check;
 mod compact;

@@ -1,7 +1,5 @@
-//! `craton lab`: becomes the program `craton-papers`, which has the experiments.
-//!
-//! **What.** It is beside this program or in `../lib/craton`, and gets the words behind `lab`,
-//! which the parser has checked.
+//! `craton lab` becomes the program `craton-papers`, with the words behind `lab`, which the parser
+//! has checked.
 
 use crate::args;
 use crate::failure::Failure;

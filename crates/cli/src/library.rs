@@ -9,9 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "CRATON_LIBRARY";
-/// Our library exports it.
 pub const SEGMENT: &str = "craton_segment";
-/// From the program's directory: a build, installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
 /// Absolute, fit for `LD_PRELOAD`.

@@ -1,4 +1,4 @@
-//! The code is in the library, which `craton-papers` uses too.
+//! `craton-papers` uses the library too.
 
 fn main() -> std::process::ExitCode {
     craton_cli::main()

@@ -1,7 +1,5 @@
-//! A document that a command writes at its end.
-//!
-//! **What.** Opens the file before the runs, so that it surely can be written. Keeps its contents
-//! until there are new ones; removes a new file that stayed empty.
+//! A document that a command writes at its end. The file is opened before, so that it surely can be
+//! written, and keeps its contents until then.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
@@ -35,7 +33,7 @@ impl Drop for Opened {
 }
 
 impl Output {
-    /// `option` names it in errors.
+    /// `option` is for errors.
     ///
     /// # Errors
     /// It cannot be written.
@@ -71,7 +69,7 @@ impl Output {
         }
     }
 
-    /// For tables: standard error if the document uses standard output.
+    /// Standard error if the document uses standard output.
     pub fn beside(output: Option<&Self>) -> Stream {
         if output.is_some_and(Self::is_standard) { Stream::Err } else { Stream::Out }
     }

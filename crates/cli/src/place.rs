@@ -3,11 +3,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// From `craton`: a build, installations.
 const PLACES: [&str; 2] = ["", "../lib/craton"];
 
-/// The path of `craton`. A program of the lab is in the same folder of a build, or in `lib/craton`
-/// beside `bin`.
+/// A program of the lab lies beside it, or in `lib/craton` beside its `bin`.
 ///
 /// # Errors
 /// The kernel does not report it.

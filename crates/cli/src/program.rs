@@ -1,9 +1,4 @@
 //! Why a program does not start, or cannot have a library preloaded.
-//!
-//! **What.** [`check`] finds the program before any run. [`why_not_served`] reads its file: set-uid
-//! and set-gid programs ignore `LD_PRELOAD`; a program without an interpreter (the dynamic linker)
-//! is static; musl's dynamic linker ends a program that preloads a library for glibc. All but the
-//! last only inform a message.
 
 use crate::failure::Failure;
 use crate::terminal::plain;
@@ -19,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The kernel's `BINPRM_BUF_SIZE`.
+/// `BINPRM_BUF_SIZE` of the kernel.
 const LONGEST_LINE: u64 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +22,7 @@ pub enum Obstacle {
     Privileged,
     Bits32,
     Static,
-    /// Of the program or a script's interpreter.
+    /// Also of a script's interpreter.
     Musl,
 }
 
@@ -45,7 +40,7 @@ impl Obstacle {
     }
 }
 
-/// By the file of `command`; otherwise a guess, such as `other`.
+/// `other` completes a guess.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
     match sentence(command) {
@@ -54,7 +49,6 @@ pub fn why_not_served(command: &OsStr, other: &str) -> String {
     }
 }
 
-/// With a line about it.
 pub fn warning(command: &OsStr) -> Option<(Obstacle, String)> {
     sentence(command).map(|(obstacle, sentence)| (obstacle, format!("craton: {sentence}\n")))
 }
@@ -66,8 +60,6 @@ fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
     Some((obstacle, format!("{} {}", plain(&name.to_string_lossy()), obstacle.text())))
 }
 
-/// There is an executable file.
-///
 /// # Errors
 /// The error of `exec`.
 pub fn check(command: &OsStr) -> Result<(), Failure> {
@@ -94,7 +86,6 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot run {}: {error}{advice}", command.display()))
 }
 
-/// In a program's file, or musl in a script's interpreter.
 fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
     if let Some(found) = obstacle(&path) {
         return Some((path, found));
@@ -104,7 +95,7 @@ fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
     interpreters.find(|file| obstacle(file) == Some(Obstacle::Musl)).map(|file| (file, Obstacle::Musl))
 }
 
-/// Of a script: the first line's, and the one that `env` finds there.
+/// The first line's, and the one that `env` finds there.
 fn interpreters(path: &Path) -> Vec<PathBuf> {
     let mut line = Vec::new();
     let is_file = fs::metadata(path).is_ok_and(|there| there.is_file());
@@ -137,7 +128,6 @@ fn obstacle(path: &Path) -> Option<Obstacle> {
     }
 }
 
-/// `None`: no dynamic linker.
 fn linker(path: &[u8]) -> Option<Option<Obstacle>> {
     let name = path.rsplit(|b| *b == b'/').next()?;
     name.starts_with(b"ld-").then(|| name.starts_with(b"ld-musl").then_some(Obstacle::Musl))

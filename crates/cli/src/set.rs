@@ -1,9 +1,5 @@
-//! `craton set`: options of a running process.
-//!
-//! **What.** Prints each option that is set, with its value before.
-//!
-//! **Failure.** Prints refused settings; the others are in force. A process that does not read the
-//! request in time will do so later; the exit status is [`WAITS`].
+//! `craton set`. Refused settings leave the others in force. A process that does not read the
+//! request in time will do so later: status [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;

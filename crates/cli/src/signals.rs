@@ -1,7 +1,5 @@
-//! Handlers for the signals by which people and scripts end a program.
-//!
-//! **What.** A signal that the caller ignores, as under `nohup`, stays ignored, also in programs
-//! started from here. For others those get the default: `exec` drops handlers.
+//! Handlers for the signals by which people and scripts end a program. Ignored signals, as under
+//! `nohup`, stay so; started programs get the default for others, since `exec` drops handlers.
 //!
 //! **Unsafe.** Installs handlers, which std cannot.
 
@@ -9,27 +7,24 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// By [`stop`]: end measuring, and write what there is.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
 pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     STOP.store(true, Relaxed);
 }
 
-/// Makes SIGXFSZ an error of the write. Not by SIG_IGN, which `exec` keeps.
+/// Makes SIGXFSZ an error of the write. `exec` would keep SIG_IGN.
 pub fn keep_large_files_an_error() {
     extern "C" fn nothing(_signal: i32) {}
     // SAFETY: the handler does nothing.
     unsafe { libc::signal(libc::SIGXFSZ, nothing as *const () as libc::sighandler_t) };
 }
 
-/// Signal, origin, interrupted state.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// From the terminal, programs, a hang-up.
 pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// For [`ENDING`]; async-signal-safe.
+/// Async-signal-safe.
 pub fn catch(handler: Handler) {
     for signal in ENDING {
         // SAFETY: zeros are a valid sigaction; the signature is SA_SIGINFO's.

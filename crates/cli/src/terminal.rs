@@ -1,11 +1,10 @@
-//! Text for people: with colour and a progress line on a terminal.
+//! Text for people.
 
 use craton_tables::plain::make_plain;
 use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-/// Elsewhere than on terminals that report theirs.
 pub const WIDTH: usize = 80;
 
 pub fn say(text: &str) {
@@ -19,8 +18,7 @@ pub fn plain(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// At spaces. Continuations are aligned with the text: in a list, behind the name and its gap of
-/// two spaces or more.
+/// Continuations are aligned with the text: in a list, behind the name and its gap.
 pub fn wrap(text: &str, width: usize) -> String {
     text.lines().map(|line| wrapped(line, width) + "\n").collect()
 }
@@ -58,7 +56,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// Unless `NO_COLOR` is set.
     pub fn colour(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -67,7 +65,6 @@ impl Stream {
         terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// The terminal's, or [`WIDTH`].
     pub fn width(self) -> usize {
         let size = match self {
             Self::Out => tcgetwinsize(io::stdout()),
@@ -77,7 +74,7 @@ impl Stream {
     }
 
     /// # Errors
-    /// The system's error, such as a pipe without a reader.
+    /// Such as a pipe without a reader.
     pub fn write(self, text: &str) -> io::Result<()> {
         match self {
             Self::Out => {

@@ -1,10 +1,5 @@
-//! `craton top`: the processes on Craton, or one's memory, read each second.
-//!
-//! **What.** [`sample`] reads, [`screen`] lays out lines for a width and height, [`keys`] owns the
-//! terminal. No process is stopped.
-//!
-//! **Failure.** Status 1 when the process cannot be read. If it ends while it is watched, the last
-//! numbers stay in a line, and the status is 0. A small terminal gets a sentence.
+//! `craton top`: the processes on Craton, or one's memory, without a stop. A process that ends
+//! while it is watched leaves its last numbers in a line, and status 0.
 
 mod keys;
 mod sample;

@@ -20,7 +20,7 @@ fn what(program: &Program, name: &str, plus: i64) -> Value {
     row
 }
 
-/// Keeps one buffer, frees another, loses some, each in a separate function.
+/// Keeps, frees and loses buffers, each in a separate function.
 const UNDER_THE_KIT: &str = "\
     __attribute__((noinline)) void *keeps(void) { char *p = malloc(24); memset(p, 1, 24); return p; }\n\
     __attribute__((noinline)) void gives(char *p) { free(p); }\n\
@@ -108,7 +108,7 @@ fn buffers_that_wait_are_not_counted_as_in_use() {
         }\n";
     let program = Program::start_with(&place, "waiting", body, &["debug=poison"]);
     let (stats, _) = program.row(&["stats"]);
-    // Around the 2000 bytes is only a word that keeps the buffer from the object's start.
+    // Only a word around the 2000 bytes keeps the buffer from the object's start.
     let class = stats["classes"]
         .as_array()
         .unwrap()
@@ -166,7 +166,6 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
         200,
         "the object's size, as in `stats`, not the distance to the next one: {made}"
     );
-    // Alignment to 16 leaves 8 bytes behind each.
     let behind = what(&program, "made", 203);
     assert_eq!((number(&behind, "bytes"), behind["beyond"].as_i64()), (200, Some(4)), "{behind}");
     let free = what(&program, "free", 0);
@@ -203,7 +202,7 @@ fn a_core_of_a_process_with_caches_has_only_what_they_use() {
     let (live, _) = program.row(&["leaks"]);
     let core = place.path("saved.core");
     assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
-    // All reserved address space would be 64 GiB of holes; gcore would write gigabytes of zeros.
+    // All reserved address space would be 64 GiB of holes.
     let bytes = std::fs::metadata(&core).unwrap().len();
     assert!(bytes < 1 << 30, "{bytes} bytes");
     let (found, _) = row(&[&core, "leaks"]);
@@ -234,7 +233,7 @@ fn objects_of_caches_under_the_kit_have_owners() {
 #[test]
 fn what_a_freed_huge_object_holds_keeps_nothing() {
     let place = Place::new("core-kept");
-    // The freed mapping is kept, with the only pointer to an object.
+    // The kept mapping has the only pointer to an object.
     let body = "int main(void) {\n\
             enum { MIB = 1 << 20 };\n\
             char **huge = 0;\n\
@@ -270,7 +269,7 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     };
     let newest = || program.row(&["log", "--last", "1"]).0;
     set("debug=audit,redzone,poison");
-    // Sooner or later the log is read while one of its buffers is live.
+    // Sooner or later a buffer is live when the log is read.
     let of_makes = |t: &&Value| t["action"] == "alloc" && t["bytes"] == 3000;
     let found = (0..2000).find_map(|_| {
         let log = program.row(&["log", "--last", "3000"]).0;
@@ -282,7 +281,6 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     let buffer = found.expect("the log fills");
     assert!(comes_from(&buffer["allocated"], "makes") && comes_from(&buffer["allocated"], "main"), "{buffer}");
     set("debug=none");
-    // The live buffers come back.
     let ends = (0..2000).any(|_| {
         let before = number(&newest(), "count");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -292,7 +290,6 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     assert!(program.end());
 }
 
-/// Loses an object of 333 bytes, for all ways to link.
 const ALONE: &str = "__attribute__((noinline)) static void lose(void) { void **p = malloc(333); p[0] = 0; printf(\"lost %p\\n\", p); }\n\
     int main(void) { global = malloc(50); lose(); wipe(); wait_here(); return 0; }\n";
 
@@ -321,7 +318,6 @@ fn a_rust_program_with_craton_as_its_allocator_is_read_too() {
     let (found, status) = program.row(&["leaks"]);
     let lost = found["groups"].as_array().unwrap().iter().find(|g| g["address"] == program.address("lost"));
     let lost = lost.unwrap_or_else(|| panic!("{found}"));
-    // The class of 3000 bytes.
     assert_eq!((status, number(lost, "object_bytes")), (1, 3264), "{found}");
     assert!(found["groups"].as_array().unwrap().iter().all(|g| g["address"] != program.address("kept")), "{found}");
     assert_eq!(program.row(&["whatis", program.address("kept")]).0["state"], "live");

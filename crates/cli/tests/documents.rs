@@ -10,7 +10,7 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The library's complaint, if any. `compare -o` must refuse the same options.
+/// `compare -o` must refuse the same options.
 fn taken(option: &str) -> Result<(), String> {
     let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
     assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);

@@ -1,5 +1,3 @@
-//! Each command, each bad input, and damage.
-
 use crate::common::{Place, Said, craton, said};
 use craton_base::{Medium, Space};
 use craton_os::disk_file::DiskOptions;
@@ -19,7 +17,6 @@ fn heap(args: &[&str]) -> Said {
     said(&mut craton([&["heap"], args].concat()))
 }
 
-/// Must succeed.
 fn shown(args: &[&str]) -> String {
     let said = heap(args);
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}: {}", said.out);
@@ -137,7 +134,6 @@ fn a_frames_heap_is_shown_checked_and_compacted() {
     let compacted = row(&["compact", &file]);
     assert!(number(&compacted, "bytes_after") < number(&compacted, "bytes_before"), "{compacted}");
     assert_eq!(number(&row(&["stats", &file]), "objects"), number(&stats, "objects"));
-    // An entry of the table that no writer wrote.
     let bytes = fs::read(&file).unwrap();
     let last = bytes[..number(&info, "data_at") as usize].iter().rposition(|byte| *byte != 0).unwrap();
     let written = fs::File::options().write(true).open(&file).unwrap();
@@ -446,7 +442,6 @@ fn a_heap_with_a_journal_is_refused_until_the_journal_is_applied() {
     let medium = Fill { objects: 100, closes: true }.run(medium, true).unwrap();
     medium.sync(|| ()).unwrap();
     drop(medium);
-    // All of this heap is in its journal.
     for command in ["info", "check", "stats", "dump", "compact"] {
         fails(&[command, &file], &file, "not closed; its last sync point is in ");
     }

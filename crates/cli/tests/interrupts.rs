@@ -2,7 +2,7 @@ use crate::common::{Place, Program, craton, said};
 use std::fs;
 use std::process::Command;
 
-/// A thread for each kind of wait counts its `EINTR`. At the end of input come an event for
+/// A thread for each kind of wait counts its `EINTR`. The end of input brings an event for
 /// `epoll_wait`, and a signal with a handler.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
@@ -90,7 +90,6 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// By thread.
 fn switches(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let mut status: Vec<String> = tasks
@@ -111,7 +110,7 @@ fn threads_that_wait_are_not_interrupted() {
     let compiled = Command::new("gcc").args(["-w", "-o", &program, &place.path("waits.c"), "-lpthread"]).status();
     assert!(compiled.unwrap().success());
     let waiting = Program::run(&mut craton(["run", "--", &program, &file]));
-    // Without registers, sleeping threads do not even wake up.
+    // Sleeping threads do not even wake up.
     let before = switches(&waiting.pid());
     for task in [&["stats"] as &[&str], &["verify"], &["whatis", "0x1000"]] {
         let looked = said(&mut craton([&["core", "--pid", &waiting.pid()], task].concat()));
@@ -127,7 +126,7 @@ fn threads_that_wait_are_not_interrupted() {
     let counts = fs::read_to_string(&file).unwrap();
     let rows: Vec<Vec<&str>> = counts.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!((rows.len(), rows.last().map(|row| row[0])), (18, Some("end")), "{counts}");
-    // Elsewhere the kernel has decided about a restart before the stop.
+    // Elsewhere the kernel decides before the stop.
     if cfg!(target_arch = "x86_64") {
         let noticed: Vec<_> = rows.iter().filter(|row| row[1..] != ["0", "0"]).collect();
         assert!(noticed.is_empty(), "waits that `craton core` ended, of 40 (by EINTR, otherwise): {noticed:?}");

@@ -271,7 +271,7 @@ fn the_library_is_found_beside_the_program_and_in_lib() {
     let place = Place::new("places");
     fs::create_dir_all(place.path("bin")).unwrap();
     fs::create_dir_all(place.path("lib/craton")).unwrap();
-    // A program that a child of this process has open for writing does not start.
+    // A program that a child has open for writing does not start.
     let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_craton"), &place.path("bin/craton")]).status();
     assert!(copied.unwrap().success());
     let run = || {
@@ -295,7 +295,7 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
     std::os::unix::fs::symlink(library(), &link).unwrap();
     let text = place.path("text.so");
     fs::write(&text, "INPUT(libcraton.so.1) and more\n").unwrap();
-    // Another machine's, by its head.
+    // Another machine's.
     let other = place.path("other.so");
     let mut bytes = fs::read(library()).unwrap();
     bytes[18] = 183;
@@ -323,7 +323,6 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
     }
 }
 
-/// Grows by small objects, then ends as its argument says.
 const ENDS: &str = r#"
     #include <signal.h>
     #include <stdio.h>

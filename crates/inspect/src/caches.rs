@@ -1,7 +1,5 @@
-//! Object caches in another process: their slabs, and which objects are live.
-//!
-//! **What.** An object is live when its slab lists it as allocated and it has no free mark. Terms:
-//! `craton_slab::object` and `craton_objects`.
+//! Object caches in another process (`craton_slab::object`, `craton_objects`). An object is live
+//! when its slab lists it as allocated and it has no free mark.
 
 use crate::heap::{Heap, Span};
 use crate::memory::words;
@@ -9,7 +7,6 @@ use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
-/// More of anything is damage.
 const MOST: u64 = 1 << 32;
 /// No Linux has more processors.
 pub(crate) const MOST_AREAS: u64 = 8192;
@@ -19,16 +16,16 @@ pub enum Place {
     Out,
     Array,
     Depot,
-    /// The object lies on its slab, constructed.
+    /// On its slab, constructed.
     Built,
-    /// The object lies on its slab. It is to be constructed, or was never handed out.
+    /// On its slab, to be constructed or never handed out.
     Raw,
 }
 
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
     pub at: u64,
-    /// Where its first object begins.
+    /// Of its first object.
     pub start: u64,
     used: u64,
     out: Vec<u64>,
@@ -39,23 +36,21 @@ pub struct CacheSlab {
 pub struct Cache {
     pub id: u32,
     pub name: String,
-    /// An object's size as asked for, and the distance from one to the next.
+    /// As asked for; and from one object to the next.
     pub size: u64,
     pub stride: u64,
     pub capacity: u64,
     pub slab_bytes: u64,
     pub has_constructor: bool,
-    /// The argument of the cache's functions.
+    /// Of the cache's functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
-    /// Objects in the depot, by its count.
     pub in_depot: u64,
     pub held_bytes: u64,
-    /// Objects constructed since the start.
     pub built: u64,
     pub destroyed: u64,
     pub refused: u64,
-    /// Free objects in arrays.
+    /// Free objects.
     pub arrays: HashSet<u64>,
     counted: u64,
     mark_at: u64,
@@ -65,7 +60,7 @@ pub struct Cache {
 #[derive(Debug, Default)]
 pub struct Caches {
     pub all: Vec<Cache>,
-    /// Cache and slab, as indices, by the slab's first byte.
+    /// By the slab's first byte.
     pub(crate) slabs: HashMap<u64, (usize, usize)>,
     entries: u64,
     entry_bytes: u64,
@@ -73,14 +68,11 @@ pub struct Caches {
     marks: u64,
     granule: u64,
     in_entry: u64,
-    /// The library's memory for them.
     pub(crate) own: Vec<(u64, u64)>,
-    /// Impossible arrays.
     broken: Vec<(u64, String)>,
 }
 
 impl Caches {
-    /// Reads the table of caches at `at`; `page` is a page's bytes.
     pub(crate) fn read(reader: &Reader<'_>, table: &Table, at: u64, page: u64) -> Result<Self, String> {
         let get = |name: &str| table.get(name);
         let (base, used) = (reader.word(at + get("caches.base")?)?, reader.word(at + get("caches.used")?)?);
@@ -224,7 +216,7 @@ fn bit(words: &[u64], i: u64) -> bool {
 }
 
 impl Heap<'_> {
-    /// Adds a slab, or a page of notes; returns its pages.
+    /// A slab, or a page of notes; returns its pages.
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");

@@ -1,10 +1,5 @@
-//! An ELF core file, from the kernel or gcore.
-//!
-//! **What.** Memory comes from the `PT_LOAD` segments, threads from notes, omitted pages from the
-//! mapped files, which a note names; `exe` replaces the program's path.
-//!
-//! **Failure.** Not a core of this machine, or shorter than its header says. A missing mapped file
-//! is a warning: written memory is in the core.
+//! An ELF core file, from the kernel or gcore. Pages that it omits come from mapped files; a
+//! missing one is a warning, since written memory is in the core.
 
 use crate::memory::{MACHINE, Map, Memory, Thread, words};
 use crate::reader::{u32_in, word_in};
@@ -20,20 +15,19 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Offsets of thread id and general registers in a thread's status, and the bytes behind them.
+/// Offsets in a thread's status; and the bytes behind its registers.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
-/// The offset of the process id in the note about the process.
 pub(crate) const INFO_PID: usize = 24;
-/// The number of `AT_PHDR`.
+/// `AT_PHDR`.
 const PROGRAM_HEADERS: u64 = 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: u64,
     end: u64,
-    /// The address behind the last byte that the core holds.
+    /// Behind the last byte that the core holds.
     held: u64,
     offset: u64,
     flags: u32,
@@ -68,7 +62,7 @@ pub struct CoreFile {
 }
 
 impl CoreFile {
-    /// Opens a core file; `exe` is the program, if it moved.
+    /// `exe` replaces the program's path.
     ///
     /// # Errors
     /// The file's defect.
@@ -124,7 +118,6 @@ impl CoreFile {
     }
 }
 
-/// Reads the segments, by address, and the notes.
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";
@@ -199,7 +192,7 @@ impl Notes {
         self.threads.extend(threads.into_iter().map(|(id, sets)| Thread::new(id, sets)));
     }
 
-    /// Reads the note of files: count, unit of offsets, three words for each file, names.
+    /// Count, unit of offsets, three words for each file, names.
     fn read_files(&mut self, content: &[u8]) {
         let (n, unit) = (word_in(content, 0), word_in(content, 8));
         let names_at = (n.min(content.len() as u64 / 24) * 24 + 16) as usize;

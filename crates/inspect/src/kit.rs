@@ -1,7 +1,5 @@
-//! The debugging kit's records in another process: buffers, their owners, and the log.
-//!
-//! **State.** A buffer is in an object of the heap, or on private pages between guard pages. The
-//! program's object is the buffer.
+//! The debugging kit's records in another process. A buffer is in an object of the heap, or on
+//! private pages between guard pages.
 
 use crate::heap::Heap;
 use crate::names::Names;
@@ -11,31 +9,30 @@ use crate::whatis::as_hex;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// More records or transactions are damage.
 const MOST: u64 = 1 << 32;
 const MOST_FRAMES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Time of the monotonic clock.
+    /// Of the monotonic clock.
     pub time_ns: u64,
-    /// The stack's number; 0 means none.
+    /// 0: none.
     pub stack: u32,
-    /// The thread's number; 0 means no event.
+    /// 0: no event.
     pub thread: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     pub address: u64,
-    /// The size as asked for.
+    /// As asked for.
     pub size: u64,
     /// Where the object or the pages under it begin.
     pub under: u64,
-    /// The end of its private pages; 0 for a buffer in an object of the heap.
+    /// Of its private pages, else 0.
     pub end: u64,
     pub is_live: bool,
-    /// It is freed, and its pages are closed to every access.
+    /// Freed, its pages closed to every access.
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
     pub target: u32,
@@ -46,7 +43,7 @@ pub struct Buffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     Inside,
-    /// The address lies in the rest of the object under it.
+    /// In the rest of the object under it.
     Redzone,
     ClosedPage,
 }
@@ -54,7 +51,7 @@ pub enum Beside {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transaction {
     pub number: u64,
-    /// Says `alloc` or `free`.
+    /// `alloc` or `free`.
     pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
@@ -63,12 +60,11 @@ pub struct Transaction {
     pub who: Who,
 }
 
-/// An event, with the stack's functions by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
     pub thread: u32,
     pub time_ns: u64,
-    /// Functions, the innermost first.
+    /// Innermost first.
     pub stack: Vec<String>,
 }
 
@@ -77,19 +73,18 @@ pub struct Log {
     pub is_there: bool,
     pub count: u64,
     pub kept: u64,
-    /// Transactions, the newest first.
+    /// Newest first.
     pub transactions: Vec<Transaction>,
 }
 
 #[derive(Debug, Default)]
 pub struct Kit {
-    /// Buffers by address.
+    /// By address.
     pub buffers: Vec<Buffer>,
-    /// Buffers in objects of the heap, by their start.
+    /// In objects of the heap, by start.
     under: HashMap<u64, u32>,
-    /// Buffers on private pages, by their start.
+    /// On private pages, by start.
     pages: Vec<u32>,
-    /// Bytes of a closed page.
     page: u64,
     stacks: (u64, u64),
     log: u64,
@@ -188,7 +183,6 @@ impl Kit {
         Ok(())
     }
 
-    /// The buffer in the object that begins there.
     pub fn under(&self, start: u64) -> Option<&Buffer> {
         self.under.get(&start).map(|i| &self.buffers[*i as usize])
     }
@@ -198,8 +192,7 @@ impl Kit {
         Some(&self.buffers[i])
     }
 
-    /// The buffer on whose private or guard pages an address is; of two, the one before the
-    /// address.
+    /// By private or guard pages; of two buffers, the one before the address.
     pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
         let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
         let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);
@@ -266,7 +259,7 @@ impl Buffer {
         if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
     }
 
-    /// The distance in bytes before its start (negative) or behind its last byte.
+    /// Bytes before its start (negative) or behind its last byte.
     pub fn beyond(&self, at: u64) -> i64 {
         let past = || (at - self.address + 1).saturating_sub(self.size) as i64;
         if at < self.address { -((self.address - at) as i64) } else { past() }

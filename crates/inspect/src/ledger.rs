@@ -1,7 +1,5 @@
-//! The ledger: what a process's memory is for, in rows that sum to what the kernel charges.
-//!
-//! **What.** The kernel tells which pages have memory, the library's tables what lies on them. The
-//! process is not stopped. Beside the heap stands what is not the heap.
+//! The ledger: what a process's memory is for, in rows that sum to what the kernel charges. The
+//! process runs, so rows may be some pages apart.
 //!
 //! **From.** TEMERAIRE Figure 7 for the page heap's part.
 //!
@@ -11,13 +9,10 @@
 //!                               + metadata + library
 //!                       + the rest: files, stack, brk, shared memory, other anonymous memory
 //! ```
-//! Pages of slabs that have memory are live objects, as far as their bytes and those of free
-//! objects in caches fit; the rest of them is free in slabs, with what slabs never used. An object
-//! counts with what its size class adds.
+//! Slabs' pages with memory are live objects, as far as their bytes (rounded up) and those of free
+//! objects in caches fit; the rest is free in slabs.
 //!
-//! **Failure.** A text with a remedy. While the process runs the rows may be some pages apart.
-//!
-//! **Cost.** 2 bytes of `pagemap` and 5 of tables for each KiB of heap: 10 ms for a gigabyte.
+//! **Cost.** 10 ms for a gigabyte of heap.
 
 use crate::heap::{Heap, Span};
 use crate::live::Live;
@@ -31,12 +26,11 @@ use std::ops::Range;
 pub struct Row {
     pub name: &'static str,
     pub bytes: u64,
-    /// Its meaning.
     #[serde(skip)]
     pub text: &'static str,
 }
 
-/// A size class of the process's heap, without private heaps.
+/// Without private heaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassRow {
     pub object_bytes: u64,
@@ -54,12 +48,10 @@ pub struct Ledger {
     pub rss_bytes: u64,
     pub pss_bytes: u64,
     pub swap_bytes: u64,
-    /// Sum of `heap`.
     pub heap_bytes: u64,
-    /// That the kernel charges for the heap's mappings alone: the page heap's and its metadata.
+    /// Charged for the mappings of the page heap and its metadata.
     pub region_rss_bytes: u64,
     pub heap: Vec<Row>,
-    /// Not the heap.
     pub rest: Vec<Row>,
     pub classes: Vec<ClassRow>,
 }
@@ -72,7 +64,6 @@ struct InCaches {
 }
 
 impl Ledger {
-    /// Names of the rows of `heap` and `rest`.
     pub const ROWS: [&'static str; HEAP.len() + REST.len()] = {
         let (mut all, mut i) = ([""; HEAP.len() + REST.len()], 0);
         while i < all.len() {
@@ -82,7 +73,6 @@ impl Ledger {
         all
     };
 
-    /// Bytes of a row, or of a sum.
     pub fn value(&self, name: &str) -> Option<u64> {
         match name {
             "rss_bytes" => Some(self.rss_bytes),
@@ -173,7 +163,6 @@ pub fn ledger(pid: u32) -> Result<Ledger, String> {
     })
 }
 
-/// Rows of the heap.
 const HEAP: [(&str, &str); 13] = [
     ("live_bytes", "objects of size classes that the program has, as rounded up"),
     ("large_bytes", "objects above 128 KiB, with memory"),
@@ -190,7 +179,6 @@ const HEAP: [(&str, &str); 13] = [
     ("library_bytes", "the library's code and data"),
 ];
 
-/// Rows of what is not the heap.
 const REST: [(&str, &str); 7] = [
     ("code_bytes", "programs and libraries, as mapped from files"),
     ("file_data_bytes", "their written data, and other private mappings of files"),
@@ -215,7 +203,6 @@ fn kind(mapping: &Mapping) -> usize {
     }
 }
 
-/// Calls `each` with each page of the range that the kernel charges for.
 fn each_charged(pages: &Pages, all: &[Mapping], range: &Range<u64>, mut each: impl FnMut(u64)) {
     for m in all.iter().filter(|m| m.rss_bytes > 0 && m.map.start < range.end && m.map.end > range.start) {
         let part = m.map.start.max(range.start)..m.map.end.min(range.end);
@@ -232,11 +219,9 @@ struct OnPages {
     heaps: u64,
     caches: u64,
     free: u64,
-    /// Live objects of the older class on slabs of two.
     old_bytes: u64,
 }
 
-/// Resident bytes of the region by their use.
 fn on_pages(heap: &Heap<'_>, pages: &Pages, all: &[Mapping], region: &Range<u64>) -> OnPages {
     let mut on = OnPages::default();
     let mut spans = heap.spans.iter().peekable();
@@ -260,7 +245,6 @@ fn on_pages(heap: &Heap<'_>, pages: &Pages, all: &[Mapping], region: &Range<u64>
     on
 }
 
-/// Tables that have their own mappings.
 fn arenas(heap: &Heap<'_>) -> Result<Vec<Range<u64>>, String> {
     let get = |name: &str| heap.table.get(name);
     let area_bytes = get("area.bytes")?;
@@ -275,7 +259,7 @@ fn arenas(heap: &Heap<'_>) -> Result<Vec<Range<u64>>, String> {
     Ok(all)
 }
 
-/// The mappings of the module that has the library's table, unless that is the program.
+/// Unless it is the program.
 fn library(heap: &Heap<'_>, all: &[Mapping]) -> Vec<Range<u64>> {
     let Some(own) = all.iter().find(|m| m.map.contains(heap.table.at)) else { return Vec::new() };
     let program = fs::read_link(format!("/proc/{}/exe", heap.reader.memory.pid()));
@@ -295,7 +279,6 @@ fn library(heap: &Heap<'_>, all: &[Mapping]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// By class, and bytes of free objects in caches.
 fn classes(heap: &Heap<'_>) -> Result<(Vec<ClassRow>, InCaches), String> {
     let mut rows: Vec<ClassRow> =
         heap.table.classes.iter().map(|class| ClassRow { object_bytes: class.object, ..ClassRow::default() }).collect();
@@ -334,7 +317,6 @@ fn classes(heap: &Heap<'_>) -> Result<(Vec<ClassRow>, InCaches), String> {
     Ok((rows, cached))
 }
 
-/// Moves counts of a layer's free objects into the rows.
 fn add_up(rows: &mut [ClassRow], counts: &mut [u64]) {
     for (row, n) in rows.iter_mut().zip(counts) {
         // A list's count may be a little too high.

@@ -1,9 +1,8 @@
 //! A running process that stands still while it is read.
 //!
-//! **What.** If all threads sleep, [`Live::asleep`] reads without a stop; counts of context
-//! switches show whether one has run since. [`Live::stop`] stops all threads by `ptrace`, and knows
-//! their registers. They continue when [`Live`] is dropped or this program is killed; a signal that
-//! stopped a thread before us is delivered then. Sleeping system calls continue ([`restart`]).
+//! **What.** If all threads sleep, [`Live::asleep`] reads without a stop. [`Live::stop`] stops them
+//! by `ptrace`. When [`Live`] is dropped or this program is killed they continue, with the signals
+//! that stopped them, in their system calls ([`restart`]).
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
@@ -20,11 +19,9 @@ use std::ptr::null_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// For a thread to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the largest set.
 const MOST_REGISTERS: usize = 16 << 10;
-/// By note number in a core file.
+/// By note number.
 const SETS: [u32; 3] = [NT_PRSTATUS, NT_PRFPREG, if cfg!(target_arch = "x86_64") { NT_X86_XSTATE } else { NT_ARM_SVE }];
 
 #[derive(Debug)]
@@ -33,7 +30,7 @@ pub struct Live {
     memory: File,
     maps: Vec<Map>,
     threads: Vec<Thread>,
-    /// With the signal to deliver when they continue.
+    /// With the signal to deliver at the end.
     stopped: BTreeMap<u32, i32>,
     /// With their context switches.
     asleep: BTreeMap<u32, u64>,
@@ -56,8 +53,7 @@ impl Live {
         Ok(this)
     }
 
-    /// Without registers; `None` if a thread does not sleep. The memory is of one moment if
-    /// [`Memory::is_unchanged`] afterwards.
+    /// `None` if a thread does not sleep. Afterwards ask [`Memory::is_unchanged`].
     ///
     /// # Errors
     /// The system's error, with a remedy.
@@ -71,7 +67,7 @@ impl Live {
         let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
         let before = self.stopped.len();
         for id in ids {
-            // An ended thread gives no signal, nor does the first while it waits for the others.
+            // An ended thread sends no signal, nor does the first while it awaits others.
             if !self.stopped.contains_key(&id)
                 && let Some(signal) = self.stop_one(id)?
             {
@@ -99,11 +95,10 @@ impl Live {
         loop {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
-                    // Stops for other reasons than a signal are marked above its byte. A signal is
-                    // still to be delivered.
+                    // Other stops are marked above the signal's byte.
                     let is_signal = status.as_raw() >> 16 == 0;
                     let signal = status.stopping_signal();
-                    // Not a thread that already stood still by SIGSTOP or the like.
+                    // Not a thread that SIGSTOP or the like had stopped.
                     if !is_signal && signal == Some(libc::SIGTRAP) {
                         restart::restart(id);
                     }
@@ -122,7 +117,7 @@ impl Live {
         }
     }
 
-    /// Read while it runs: its memory may change under the reader.
+    /// Memory may change meanwhile.
     ///
     /// # Errors
     /// The system's error, with a remedy.
@@ -132,14 +127,13 @@ impl Live {
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
     }
 
-    /// Read and written while it runs.
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
         let memory = open(pid, true)?;
         let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
     }
 
-    /// Restarts the system call in which each thread of this name sleeps, if it can be stopped.
+    /// Restarts the system call in which each thread of this name sleeps.
     pub(crate) fn interrupt(&self, name: &str) {
         let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
         let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);
@@ -248,7 +242,6 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// With their context switches, if all threads sleep: none has run while these stay the same.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;
@@ -268,7 +261,6 @@ pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {
     matches!(state(pid, id), None | Some('Z' | 'X'))
 }
 
-/// There is such a process, and it has not ended.
 pub fn is_running(pid: u32) -> bool {
     !is_zombie(pid, pid)
 }
@@ -322,7 +314,6 @@ fn no_memory(pid: u32) -> String {
     format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
 }
 
-/// `procfs` fails on paths that are not UTF-8.
 fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
     let text = String::from_utf8_lossy(&text);
@@ -333,7 +324,6 @@ fn maps(pid: u32) -> Result<Vec<Map>, String> {
     Ok(all)
 }
 
-/// `7f0000000000-7f0000001000 rw-p 00002000 08:01 1234   /lib/x.so`.
 pub(crate) fn parse(line: &str) -> Option<Map> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! A process as it can be read: its memory, its mappings, its threads.
+//! A process as it can be read.
 
 use object::elf::{EM_AARCH64, EM_X86_64};
 use std::collections::HashSet;
@@ -6,14 +6,13 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub start: u64,
-    /// The address behind the last byte.
+    /// Exclusive.
     pub end: u64,
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
-    /// The offset in the file.
     pub offset: u64,
-    /// The file's path, or a name of the kernel's in brackets; empty for anonymous memory.
+    /// Or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
 }
 
@@ -30,26 +29,23 @@ impl Map {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     pub id: u32,
-    /// The stack pointer.
     pub stack: u64,
-    /// All words of its registers, of the vector unit too.
+    /// All words, of the vector unit too.
     pub registers: Vec<u64>,
-    /// Sets of registers in the kernel's layout, by note number of a core file; the general ones
-    /// come first.
+    /// In the kernel's layout, by note number of a core file; the general ones first.
     pub sets: Vec<(u32, Vec<u8>)>,
 }
 
-/// A process that stands still.
 pub trait Memory {
-    /// Returns how many bytes precede the first unreadable one.
+    /// Returns the bytes before the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
-    /// The mappings by address.
+    /// By address.
     fn maps(&self) -> &[Map];
     fn threads(&self) -> &[Thread];
-    /// The name in messages: `process 17`, or a file's name.
+    /// In messages: `process 17`, or a file's name.
     fn name(&self) -> String;
     fn pid(&self) -> u32;
-    /// The auxiliary vector as the kernel lays it out.
+    /// As the kernel lays it out.
     fn auxiliary(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -57,11 +53,11 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
-    /// Whether no thread has run since the first read.
+    /// No thread has run since the first read.
     fn is_unchanged(&self) -> bool {
         true
     }
-    /// How many threads' system calls answer `EINTR` since they were stopped.
+    /// Threads whose system calls answer `EINTR` since they were stopped.
     fn interrupted(&self) -> usize {
         0
     }
@@ -70,7 +66,7 @@ pub trait Memory {
     }
 }
 
-/// Where the stack pointer lies in the kernel's general registers.
+/// In the kernel's general registers.
 pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
@@ -81,7 +77,6 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 impl Thread {
-    /// Makes a thread from its sets of registers, the general ones first.
     pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
         let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
         let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);

@@ -1,8 +1,5 @@
-//! A slab of two sizes.
-//!
-//! **From.** `craton_slab::morph`. A page's entry has a bit for each unit in which a live old
-//! object begins, and one for each where a new place does. An old object may extend into the next
-//! slab, as its head.
+//! A slab of two sizes (`craton_slab::morph`). Bits mark units in which a live old object begins,
+//! and those where a new place does. An old object may extend into the next slab, as its head.
 
 use crate::heap::Heap;
 use crate::memory::words;
@@ -13,20 +10,19 @@ pub struct Morph {
     pub slab: u64,
     pub bytes: u64,
     pub to: u8,
-    /// Live old objects, with the head.
+    /// Old objects, with the head.
     pub count: u64,
-    /// Bytes at the start that belong to an object of the slab before.
+    /// Bytes of an object of the slab before.
     pub head: u64,
     unit: u64,
     page: u64,
     live: Vec<u64>,
     starts: Vec<u64>,
-    /// For each page, size and class of old objects.
     old: Vec<(u64, u8)>,
 }
 
 impl Morph {
-    /// Reads the entry of a slab of two classes; `None` if it is inconsistent.
+    /// `None` if it is inconsistent.
     pub(crate) fn read(heap: &Heap<'_>, first: u64) -> Result<Option<Self>, String> {
         let get = |name: &str| heap.table.get(name);
         let Some(entry) = Self::entry(heap, first)? else { return Ok(None) };
@@ -76,7 +72,7 @@ impl Morph {
         heap.reader.bytes(entries + u64::from(entry) * bytes, bytes as usize).map(Some)
     }
 
-    /// The live old objects that begin here, each as offset, bytes, class.
+    /// As offset, bytes, class.
     pub fn old_objects(&self) -> impl Iterator<Item = (u64, u64, u8)> {
         set_bits(&self.live).map(|unit| {
             let at = unit * self.unit;
@@ -85,7 +81,7 @@ impl Morph {
         })
     }
 
-    /// The new class's places, as offsets.
+    /// The new class's, as offsets.
     pub fn places(&self) -> impl Iterator<Item = u64> {
         set_bits(&self.starts).map(|unit| unit * self.unit)
     }

@@ -1,9 +1,5 @@
-//! The page of statistics that a process keeps in a file of its `stats_dir`, or in its memory.
-//!
-//! **State.** As in `craton_malloc::observe::segment`: numbers by the table `process`, from byte
-//! [`REST_AT`] on what a file's reader needs besides. A release appends numbers; older ones are 0.
-//!
-//! **Failure.** A text with a remedy.
+//! The page of statistics in a file of a `stats_dir`, or in memory
+//! (`craton_malloc::observe::segment`). A release appends numbers; older ones are 0.
 
 use crate::reader::{text_in, u32_in, word_in};
 use craton_tables::counters::PROCESS;
@@ -16,15 +12,13 @@ use std::path::Path;
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 const VERSION: u64 = 1;
 const REST_AT: usize = 1024;
-/// Bytes of a class, and where the first begins.
 const CLASS: usize = 16;
-/// Bytes of an option's value.
 const VALUE: usize = 36;
 const CLASSES_AT: usize = REST_AT + 48;
 const EXITED: u64 = 2;
 pub const PAGE: usize = 4096;
 
-/// A size class's slabs when they were last published.
+/// As last published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClassShare {
     pub object_bytes: u64,
@@ -43,7 +37,7 @@ pub struct Published {
     pub has_exited: bool,
     numbers: Vec<u64>,
     pub classes: Vec<ClassShare>,
-    /// Set since the start; a long value is cut.
+    /// As set; a long value is cut.
     pub options: Vec<(&'static str, String)>,
 }
 
@@ -97,8 +91,8 @@ impl Published {
         Self::parse(&bytes).map_err(named)
     }
 
-    /// Those of the processes in a `stats_dir` that have not ended by `exit`, the eldest first; of
-    /// several by one process, the last.
+    /// Processes that have not ended by `exit`, the eldest first; of several by one process, the
+    /// last.
     pub fn in_folder(folder: &Path) -> Vec<Self> {
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let ours = files.filter(|path| path.extension().is_some_and(|end| end == "stats"));
@@ -118,7 +112,6 @@ impl Published {
         self.numbers().find(|(key, _)| *key == name).map_or(0, |(_, value)| value)
     }
 
-    /// Bytes of the heap and of huge objects.
     pub fn heap_bytes(&self) -> u64 {
         self.number("heap_in_use_bytes") + self.number("huge_bytes")
     }

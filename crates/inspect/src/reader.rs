@@ -1,4 +1,4 @@
-//! Numbers from another process's memory, read in cached pieces.
+//! Numbers from another process's memory, in cached pieces.
 
 use crate::memory::Memory;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ const PIECES: usize = 512;
 struct Piece {
     at: u64,
     bytes: Vec<u8>,
-    /// A bit for each machine page that could be read.
+    /// A bit for each readable machine page.
     pages: u32,
 }
 
@@ -40,7 +40,7 @@ impl<'m> Reader<'m> {
         Piece { at, bytes, pages }
     }
 
-    /// Reads bytes and leaves unreadable ones unchanged; returns whether there were none.
+    /// Leaves unreadable bytes unchanged; `true`: none.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
@@ -75,7 +75,7 @@ impl<'m> Reader<'m> {
         self.whole(at, vec![0; len])
     }
 
-    /// The byte at an address; 0 if unreadable.
+    /// 0 if unreadable.
     pub fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.read(at, &mut byte);

@@ -1,9 +1,5 @@
 //! Memory that the kernel charges a process for: by mapping (`smaps`) and by page (`pagemap`).
-//!
-//! **Units.** Bytes.
-//!
-//! **Failure.** A text with a remedy. A part whose pages the kernel does not show counts as not
-//! resident.
+//! Pages that it does not show count as not resident.
 
 use crate::live::{parse, refused};
 use crate::memory::Map;
@@ -12,11 +8,9 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Of an entry: the page has memory.
 const PRESENT: u64 = 1 << 63;
 /// No other mapping has it, as others have the system's page of zeros.
 const EXCLUSIVE: u64 = 1 << 56;
-/// Entries read at once.
 const PIECE: u64 = 1 << 16;
 
 pub struct Pages {
@@ -30,8 +24,7 @@ impl Pages {
         Ok(Self { pagemap, page: page_size() as u64 })
     }
 
-    /// Calls `each` with each resident page's address, but for `zeros` bytes of pages that others
-    /// have, too.
+    /// Without `zeros` bytes of pages that others have, too.
     pub fn each(&self, range: Range<u64>, mut zeros: u64, mut each: impl FnMut(u64)) {
         let (mut at, end) = (range.start / self.page, range.end.div_ceil(self.page));
         let mut buffer = vec![0; (PIECE * 8) as usize];

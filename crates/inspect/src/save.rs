@@ -1,8 +1,5 @@
-//! Writes a core file of a stopped process, as gcore does.
-//!
-//! **What.** Registers, names of mapped files, and the bytes of all mappings but files'
-//! instructions (only their range) and read-only ones marked `MADV_DONTDUMP`, where the library has
-//! gigabytes of zeros.
+//! Writes a core file, without files' instructions and read-only mappings marked `MADV_DONTDUMP`,
+//! where the library has gigabytes of zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};
@@ -25,7 +22,7 @@ const INFO_BYTES: usize = 136;
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     let fail =
         |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
-    // The kernel's mappings are partly unreadable, and hold no pointers of the program.
+    // The kernel's mappings are partly unreadable, and hold no pointers.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
     let maps: Vec<&Map> = memory.maps().iter().filter(is_in).collect();
@@ -33,7 +30,7 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
         let (name, n) = (memory.name(), maps.len());
         return Err(format!("{name} has {n} mappings, more than a core file written here can have"));
     }
-    // A pipe would keep the process standing until it has a reader.
+    // A pipe would keep the process stopped until it has a reader.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Err(fail(io::Error::other("not an ordinary file")));
     }
@@ -111,7 +108,7 @@ fn head(headers: u16) -> FileHeader64<LE> {
     }
 }
 
-/// Kind and flags; offset, address, bytes in file and memory, alignment.
+/// Offset, address, bytes in file and memory, alignment.
 fn header([kind, flags]: [u32; 2], words: [u64; 5]) -> ProgramHeader64<LE> {
     let [p_offset, p_vaddr, p_filesz, p_memsz, p_align] = words.map(|word| U64::new(LE, word));
     let (p_type, p_flags, p_paddr) = (U32::new(LE, kind), U32::new(LE, flags), U64::new(LE, 0));

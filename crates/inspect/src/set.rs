@@ -1,16 +1,9 @@
 //! Asks a running process to change options.
 //!
-//! **What.** Writes a request into the library's mailbox. The library reads it on slow paths and in
-//! its background thread, which we wake. So that each thread gets to a slow path we set each thread
-//! cache's count of known pages to 0 (the next free is slow, and restores it), and take the owner
-//! from arrays of object caches. Rejected: making a thread call the library. It must hold no lock
-//! and be in no signal handler, which is invisible from outside.
-//!
-//! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its
-//! number; an answer's number is read before its text.
-//!
-//! **Failure.** The process reports bad settings. If it allocates nothing, the request stays for
-//! its next slow path; later requests are added to it.
+//! **What.** Writes a request into the library's mailbox (`craton_malloc::observe::mailbox`), wakes
+//! the background thread, and drives other threads into slow paths: each thread cache's count of
+//! known pages becomes 0, which the next free restores, and arrays of object caches lose their
+//! owner. A thread made to call the library might hold locks.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -21,28 +14,26 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const POLL: Duration = Duration::from_millis(5);
-/// Polls between two times that caches are made to fail.
 const FAIL_EVERY: u32 = 10;
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// The time for a process that has read the request.
+/// For an answer once the request is read.
 const LONGER: Duration = Duration::from_secs(5);
 const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The process has set all but those refused.
+    /// But for those refused.
     Done(Vec<Refused>),
-    /// The process, perhaps `stopped`, sets them in its next slow request.
+    /// For the process's next slow request.
     Waits { stopped: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The setting as `key=value`.
+    /// `key=value`.
     pub setting: String,
     pub why: String,
-    /// An earlier request asked for it.
     pub waited: bool,
 }
 
@@ -89,7 +80,7 @@ impl Mailbox {
         self.process.write(self.place(name)?, bytes)
     }
 
-    /// Writes a request. Without a text it repeats the one that is there.
+    /// Without a text the request is repeated.
     fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
@@ -98,8 +89,7 @@ impl Mailbox {
         self.write("asked", &number.to_le_bytes())
     }
 
-    /// Withdraws a request. Returns the text if no thread read it, else an empty one, and the last
-    /// number used.
+    /// Returns the text unless a thread read it, and the last number used.
     fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
@@ -133,7 +123,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes each object cache's next request slow; that request restores the owner.
+    /// The next request restores the owner.
     fn fail_arrays(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(&format!("caches.{name}"));
         let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
@@ -153,7 +143,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes threads read the mailbox until a condition holds; returns whether it came in time.
+    /// `false`: not in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
         for look in 0u32.. {
@@ -177,8 +167,6 @@ impl Mailbox {
     }
 }
 
-/// Sets values in a running process.
-///
 /// # Errors
 /// No such process, no permission, not on Craton, or an earlier request is in progress.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
@@ -199,7 +187,6 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         text.extend_from_slice(setting.as_bytes());
     }
     if text.len() > mailbox.most {
-        // Reposts the earlier request.
         mailbox.request(None, last)?;
         return Err(format!(
             "process {pid}: the settings and those of waiting requests have {} bytes; a request holds at most {}",
@@ -214,7 +201,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     let mut answered = mailbox.wait(time, is_answered)?;
     if !answered {
         mailbox.write("left", &number.to_le_bytes())?;
-        // A thread that has read it may not know that we stopped waiting.
+        // A thread that has read it may not know that we gave up.
         answered = mailbox.number("asked")? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
@@ -224,14 +211,13 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     Ok(Answer::Done(refused(&mailbox.bytes("answer", len.min(mailbox.most))?, &text, waited)))
 }
 
-/// The settings that the process refused. The first `waited` ones are of earlier requests.
+/// The first `waited` settings are of earlier requests.
 fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
     let each = answer.split(|b| *b == 0).filter_map(|one| {
         let text = String::from_utf8_lossy(one);
         let (number, why) = text.split_once(':')?;
         let number = number.parse().ok()?;
         let setting = String::from_utf8_lossy(request.split(|b| *b == 0).nth(number)?).into_owned();
-        // Here nothing goes on.
         let why = why.trim_end_matches("; ignored").to_owned();
         Some(Refused { setting, why, waited: number < waited })
     });

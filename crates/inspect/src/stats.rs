@@ -1,5 +1,4 @@
-//! The heap's contents by class and heap: by the counts of slabs' records where those suffice,
-//! else object by object.
+//! The heap's contents by class and heap: by slabs' counts where those suffice, else by objects.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Span};
@@ -10,16 +9,16 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassLine {
     pub object_bytes: u64,
-    /// Slabs of the class, with those that also hold another class.
+    /// With morphed ones.
     pub slabs: u64,
-    /// Slabs with objects of two classes.
+    /// With objects of two classes.
     pub morphed: u64,
-    /// Live objects, with those under the debugging kit's buffers.
+    /// Live, with those under the debugging kit's buffers.
     pub objects: u64,
     pub bytes: u64,
-    /// Objects under freed buffers that wait.
+    /// Under freed buffers that wait.
     pub waiting: u64,
-    /// Free objects on slabs and in caches.
+    /// On slabs and in caches.
     pub free: u64,
 }
 
@@ -27,7 +26,6 @@ pub struct ClassLine {
 pub struct HeapLine {
     pub id: u32,
     pub name: String,
-    /// Live objects.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -36,17 +34,15 @@ pub struct HeapLine {
 pub struct CacheLine {
     pub id: u32,
     pub name: String,
-    /// An object's size as asked for.
+    /// As asked for.
     pub object_bytes: u64,
-    /// The distance from one object to the next.
+    /// From one object to the next.
     pub buffer_bytes: u64,
     pub slabs: u64,
     pub memory_bytes: u64,
-    /// Live objects.
     pub objects: u64,
-    /// Objects for which the slabs have room.
+    /// For which the slabs have room.
     pub total: u64,
-    /// Free objects in arrays.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
@@ -60,23 +56,21 @@ pub struct Stats {
     pub pid: u32,
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub base: u64,
-    /// Address space that the heap may use now.
+    /// Address space for use now.
     pub granted_bytes: u64,
-    /// Live objects.
     pub objects: u64,
     pub bytes: u64,
-    /// Live large objects, without those under quarantined buffers.
+    /// Live, without those under quarantined buffers.
     pub large_objects: u64,
     pub large_bytes: u64,
     pub huge_objects: u64,
     pub huge_bytes: u64,
-    /// Free objects in caches of threads, of processors, and between them.
+    /// In caches of threads, of processors, and between them.
     pub free_in_caches: u64,
-    /// Live objects of the older class, on slabs of two.
+    /// Of the older class on slabs of two.
     pub old_objects: u64,
     pub buffers: u64,
     pub buffer_bytes: u64,
-    /// Freed buffers that wait.
     pub waiting: u64,
     pub waiting_bytes: u64,
     pub broken: u64,
@@ -175,7 +169,7 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
     finish(heap, stats, classes, heaps)
 }
 
-/// By the counts in slabs' records, less what caches hold.
+/// By slabs' records, less what caches hold.
 fn count(
     heap: &Heap<'_>,
     stats: &mut Stats,
@@ -241,7 +235,6 @@ fn count(
     }
 }
 
-/// Sizes and names.
 fn finish(
     heap: &Heap<'_>,
     mut stats: Stats,

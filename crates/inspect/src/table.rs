@@ -1,7 +1,5 @@
-//! The library's table of names and numbers in another process.
-//!
-//! **What.** The table begins with a magic word, and its entry `self` has its address: a search
-//! through the modules finds it even in a stripped program, and ignores copies.
+//! The library's table of names and numbers in another process. A search for its magic word finds
+//! it even in a stripped program; copies lack their address in the entry `self`.
 
 use crate::memory::{Map, Memory};
 use crate::reader::{Reader, text_in, u32_in, word_in};
@@ -12,7 +10,6 @@ const VERSION: u32 = 1;
 const ALIGN: usize = 64;
 const HEAD: usize = 40;
 const PIECE: usize = 1 << 20;
-/// The largest anonymous mapping that is searched, in bytes.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +17,6 @@ pub struct Class {
     pub object: u64,
     pub pages: u64,
     pub capacity: u64,
-    /// How many objects go between threads together.
     pub batch: u64,
     pub count_at: u64,
     pub array_at: u64,
@@ -39,8 +35,7 @@ impl Table {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
         let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
-        // A position-dependent program that names the table has a copy behind its data, which then
-        // is the table.
+        // A position-dependent program that names the table has it in a copy behind its data.
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
@@ -79,7 +74,6 @@ impl Table {
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
         let (version, bytes) = (number(0), number(1));
         if version != VERSION as usize {
-            // Rules out chance.
             let (plausible, name) = ((1..1000).contains(&version), reader.memory.name());
             let text = format!(
                 "{name}: its library has a table of version {version} at {at:#x}, and this program reads version \
@@ -123,7 +117,6 @@ impl Table {
     }
 }
 
-/// Calls `each` with each magic word's address.
 fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
     let mut buffer = vec![0; PIECE];
     let mut at = map.start;

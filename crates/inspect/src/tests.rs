@@ -1,4 +1,4 @@
-//! Core files of a made-up process, and errors about memory without a heap.
+//! Core files of a made-up process, and errors.
 
 use crate::memory::{Map, Memory, STACK_AT, Thread};
 use crate::{CoreFile, Heap, save};
@@ -60,7 +60,6 @@ impl Memory for Made {
     }
 }
 
-/// Removed at the end.
 struct Place(PathBuf);
 
 impl Place {

@@ -1,9 +1,6 @@
-//! Checks the heap's invariants.
-//!
-//! **What.** The walk's findings ([`Heap::broken`]), and each class's sums against its counts.
-//! Rules: `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3).
-//!
-//! **Threads.** Sums under a held lock may be in between: skipped and reported.
+//! Checks the heap's invariants: the walk's findings, and each class's sums against its counts.
+//! Rules: `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3). Sums under a held lock are
+//! skipped and reported.
 
 use crate::heap::{Broken, Heap, Span};
 use serde::Serialize;
@@ -12,12 +9,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
     pub spans: u64,
-    /// How many free objects lie on the lists.
+    /// Objects on lists.
     pub free: u64,
-    /// How many free objects lie on no list: in transit, or lost with a thread in a fork.
+    /// Objects in transit, or lost with a thread in a fork.
     pub adrift: u64,
     pub held: Vec<String>,
-    /// Defects by address.
+    /// By address.
     pub broken: Vec<Broken>,
 }
 

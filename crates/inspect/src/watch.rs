@@ -1,4 +1,4 @@
-//! A running process's page of statistics, read again and again without stopping it.
+//! A running process's page of statistics, read without a stop.
 
 use crate::live::{Live, is_zombie};
 use crate::memory::Memory;
@@ -35,7 +35,7 @@ impl Watch {
     }
 }
 
-/// Numbers of the processes with the library mapped. Programs linked with it are not among them.
+/// Those with the library mapped, not linked.
 pub fn on_craton() -> Vec<u32> {
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

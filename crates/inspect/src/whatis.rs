@@ -11,26 +11,25 @@ use serde::{Serialize, Serializer};
 pub struct What {
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// Says `class`, `large`, `huge`, `cache`, `buffer` (of the debugging kit), `free-pages`,
-    /// `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
+    /// `class`, `large`, `huge`, `cache`, `buffer` (of the debugging kit), `free-pages`, `kept` (a
+    /// freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
-    /// Says `live`, `free`, `uncarved` (never handed out), or nothing.
+    /// `live`, `free`, `uncarved` (never handed out), or empty.
     pub state: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub start: u64,
     pub bytes: u64,
     pub offset: u64,
-    /// Where the address lies. In a buffer: `inside`, `redzone`, `closed-page`. In a cache's free
-    /// object: `array`, `depot`, `slab`.
+    /// In a buffer: `inside`, `redzone`, `closed-page`. In a cache's free object: `array`, `depot`,
+    /// `slab`.
     pub place: &'static str,
-    /// The distance in bytes before a buffer's start (negative), or behind its or a cache object's
-    /// end.
+    /// Bytes before a buffer's start (negative), or behind the end.
     pub beyond: i64,
     pub cache: String,
     pub allocated: Option<Who>,
     pub freed: Option<Who>,
     pub heap: String,
-    /// File or name; empty for anonymous memory.
+    /// Empty for anonymous memory.
     pub mapping: String,
 }
 

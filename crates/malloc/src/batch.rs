@@ -1,11 +1,5 @@
-//! Allocation and free of many objects in one call.
-//!
-//! **What.** One loop empties the thread cache; the slabs give the rest under one lock. A free that
-//! overfills the cache gives the slabs runs of one class.
-//!
-//! **Cost.** Per object the fast path, less the call and the look-up of class and cache.
-//!
-//! **Failure.** A shorter batch, with `errno` `ENOMEM`.
+//! Allocation and free of many objects in one call: the slabs serve what the thread cache cannot,
+//! under one lock.
 //!
 //! **Unsafe.** Writes to the caller's array; takes its objects.
 
@@ -20,7 +14,7 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process;
 use craton_slab::Chain;
 
-/// Allocates up to `n` objects of `size` bytes, aligned to 16, into `out`; returns their number.
+/// Returns the number of objects, aligned to 16; below `n` with `errno` `ENOMEM`.
 ///
 /// # Safety
 /// `out` has room for `n` pointers.
@@ -41,7 +35,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     let class = size_class::class_of(size);
     let cache = tls::get();
     while done < n {
-        // SAFETY: this thread's cache or one of `NoCaches`; `out` by the contract.
+        // SAFETY: as in `front::malloc`; `out` by the contract.
         unsafe {
             let object = ThreadCache::pop(cache, class);
             if object.is_null() {
@@ -55,7 +49,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
         return n;
     }
     let saved = process::errno();
-    // The first by malloc, which sets up the thread's cache and runs chores.
+    // malloc sets up the thread's cache and runs chores.
     let first = front::malloc_by::<{ TRUSTED }>(size);
     if first.is_null() || !set_up() {
         process::set_errno(process::ENOMEM);
@@ -96,10 +90,10 @@ fn home() -> usize {
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
-/// Frees objects, skipping nulls. Calls `refused` with each bad pointer, and why.
+/// Skips nulls; calls `refused` with each bad pointer.
 ///
 /// # Safety
-/// Any pointers; objects among them are given up.
+/// Objects are given up.
 pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse)) {
     let mut at = 0;
     while let Some(&pointer) = pointers.get(at) {
@@ -120,7 +114,7 @@ pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse
     }
 }
 
-/// Flushes the leading objects of one class to the slabs; returns how many.
+/// Flushes leading objects of one class to the slabs; returns their number.
 ///
 /// # Safety
 /// As [`free`].
@@ -131,7 +125,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
         return 0;
     }
     for pointer in pointers {
-        // SAFETY: this thread's cache or one of `NoCaches`. Marked objects are not recognised.
+        // SAFETY: as in `front::malloc`. Marked objects are not recognised.
         unsafe {
             match ThreadCache::recognise(tls::get(), *pointer) {
                 Some((c, mark)) if run == 0 || c == class => {
@@ -146,7 +140,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     }
     if run > 0 {
         let saved = process::errno();
-        // SAFETY: `recognise` saw objects of this class; the caller gives them up.
+        // SAFETY: objects of this class, given up.
         nested::within(|| unsafe { HEAP.give(class, chain) });
         process::set_errno(saved);
     }

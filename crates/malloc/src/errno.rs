@@ -3,7 +3,7 @@
 use core::ptr::null_mut;
 use craton_os::process;
 
-/// Sets `ENOMEM` for null; else restores `errno`, whatever failed on the way.
+/// Restores `errno`, whatever failed on the way.
 pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object

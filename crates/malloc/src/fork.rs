@@ -1,7 +1,5 @@
-//! The heap around a fork, and around a clone that shares it.
-//!
-//! **What.** A fork copies the process while no thread holds a lock. A task made past the C library
-//! may share its maker's memory and thread pointer (`vfork`): the two must not share caches.
+//! The heap around a fork, when no other thread may hold a lock, and around a clone that shares
+//! memory and thread pointer (`vfork`).
 //!
 //! **Unsafe.** The C library calls it; holds locks across the fork.
 
@@ -17,8 +15,6 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::id;
 use craton_os::trust_lock_order;
 
-/// Takes all locks and stops the library's thread.
-///
 /// # Safety
 /// For the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
@@ -44,8 +40,6 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     govern::forked_in_parent();
 }
 
-/// The child's only thread copies the one that took the locks.
-///
 /// # Safety
 /// For the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
@@ -66,8 +60,8 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 
-/// Call before the thread makes a task with its memory and thread pointer. From then on neither
-/// uses per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
+/// Call before the thread makes a task with its memory and thread pointer. Neither may then use
+/// per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
 /// thread cache. Returns the argument of [`after_clone`].
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
@@ -84,7 +78,7 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     cache as usize
 }
 
-/// Restores the maker's state if the task has ended or was never made.
+/// `is_over`: the task has ended or was never made.
 pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
     if is_over {

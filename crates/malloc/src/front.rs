@@ -1,8 +1,6 @@
 //! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
-//! **What.** Null means no memory, with `errno` set; a bad pointer is a [`Misuse`] for the caller
-//! to report. The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow
-//! ones: `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
+//! **What.** Null means no memory, with `errno` set; the caller reports a [`Misuse`].
 //!
 //! **Cost.** malloc: 17 instructions if the thread cache has an object; free: 28 if it has room.
 //!
@@ -36,13 +34,12 @@ pub use free::{free, free_by_turn, free_on_morphed, free_otherwise};
 pub(crate) use free::{free_by_turn_if, free_on_morphed_if};
 pub use resize::realloc;
 
-/// Largest possible object (C11 6.5.6: pointer differences must fit).
+/// C11 6.5.6: pointer differences must fit.
 const MAX_SIZE: usize = isize::MAX as usize;
 
-/// Largest object that `calloc` takes from the thread cache and clears.
 const MAX_CLEARED: usize = 32 << 10;
 
-/// Allocates `size` bytes, aligned to 16.
+/// Aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
@@ -73,13 +70,12 @@ pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     }
     let object = malloc_by::<FAMILY>(size);
     if !object.is_null() {
-        // SAFETY: the object has `size` bytes and is ours.
+        // SAFETY: our object.
         unsafe { object.write_bytes(0, size) };
     }
     object
 }
 
-/// Allocates `size` bytes at a multiple of `align`, a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
@@ -101,30 +97,30 @@ pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Frees an object on the fast path; after `false` call [`free`].
+/// After `false` call [`free`].
 ///
 /// # Safety
-/// Any pointer; an object of ours is given up, unless the answer is `false`.
+/// Any pointer; an object of ours is given up, unless it returns `false`.
 #[inline(always)]
 pub unsafe fn try_free(pointer: *mut u8) -> bool {
-    // SAFETY: this thread's cache or one of `NoCaches`.
+    // SAFETY: as in `malloc`.
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
 pub const MAX_TRUSTED: usize = MAX_QUICK;
 
-/// Frees an object of a trusted size on the fast path; after `false` call [`free`].
+/// After `false` call [`free`].
 ///
 /// # Safety
 /// The object is live, of `size` ≤ [`MAX_TRUSTED`] bytes and alignment ≤ 16 (or was resized within
-/// that class), and given up, unless the answer is `false`.
+/// that class), and given up, unless it returns `false`.
 #[inline(always)]
 pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
-    // SAFETY: by the contract; this thread's cache or one of `NoCaches`.
+    // SAFETY: as in `malloc`, and by the contract.
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether an object of one size, unaligned, serves for another of the same class.
+/// Whether an unaligned object of `size` serves for `other`, too.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A kit's buffer has exactly the requested size.
@@ -133,8 +129,7 @@ pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
         && !debug::may_be_buffer(pointer)
 }
 
-/// Returns the usable bytes of an object; 0 for null, and in a signal handler that would need a
-/// lock.
+/// 0 for null, and in a signal handler that would need a lock.
 ///
 /// # Safety
 /// Any pointer; no other thread frees the object meanwhile.
@@ -155,7 +150,6 @@ pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     find(pointer).map_or(Ok(0), |found| found.usable())
 }
 
-/// Classifies a pointer; `None` in a signal handler that would need a lock.
 pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
     let is_known = !nested::is_nested() || HEAP.is_found_at_once(pointer);
     is_known.then(|| nested::within(|| HEAP.find(pointer)))
@@ -165,7 +159,7 @@ pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Returns all free memory to the system; returns the bytes released.
+/// Returns all free memory to the system.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -184,7 +178,7 @@ pub fn release() -> u64 {
     bytes
 }
 
-/// Bytes of live objects, including other threads' cached ones.
+/// Includes other threads' cached objects.
 pub fn bytes_in_use() -> u64 {
     if !READY.load(Relaxed) {
         return 0;
@@ -198,17 +192,15 @@ pub fn bytes_in_use() -> u64 {
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// No pointer is ours before the heap is set up.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
 
-/// Statistics of a size class, `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }
 
-/// Ends the process if the kit checks for it, and another family of functions allocated the buffer.
+/// Ends the process if the kit checks for it, and another family of functions allocated.
 pub fn check_pair(pointer: *mut u8, call: Call, with_align: bool) {
     debug::check_pair(pointer, call, with_align);
 }

@@ -1,6 +1,4 @@
 //! Objects with hints in the process ([`craton_objects::hints`]).
-//!
-//! **Failure.** Null and `ENOMEM`.
 
 use crate::front;
 use crate::heaps::api;
@@ -9,7 +7,7 @@ use crate::statics::HEAPS;
 
 pub use craton_objects::hints::{COLD, DENSE, HOT, SHORT_LIVED, are_valid};
 
-/// Allocates `size` bytes at a multiple of `align` (a power of two, with a hint up to 2 MiB).
+/// `align` is a power of two, with a hint up to 2 MiB; null means `ENOMEM`.
 pub fn alloc(size: usize, align: usize, hints: u32) -> *mut u8 {
     if hints == 0 {
         return front::aligned(align, size);

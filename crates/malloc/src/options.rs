@@ -1,7 +1,4 @@
-//! Options: `CRATON_OPTIONS=key=value,key=value`, in order, or set by the program. The table in
-//! `craton_tables` lists options and values; [`handlers`] implements them.
-//!
-//! **Failure.** An unknown key or bad value gives a line on standard error.
+//! Options: `CRATON_OPTIONS=key=value,key=value`, in order, or set by the program.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
@@ -51,7 +48,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
     }
 }
 
-/// `may_wait`: the caller can wait for the library's thread to end.
+/// `may_wait`: for the end of the library's thread.
 pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     let key = Key::named(key).ok_or(NO_SUCH_KEY)?;
     if handlers::set(key, value, may_wait) {
@@ -76,14 +73,14 @@ pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     Key::named(key).is_some_and(set_and_record)
 }
 
-/// Sets an option in a running program; `false` for an unknown key or value.
+/// `false` for an unknown key or value.
 pub fn set_by_program(key: &[u8], value: &[u8]) -> bool {
     let is_set = set(key, value);
     recording::begin();
     is_set
 }
 
-/// Writes an option's value in the form in which it is set; `false` for an unknown key.
+/// In the form in which it is set; `false` for an unknown key.
 pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     Key::named(key).map(|key| handlers::show(key, into)).is_some()
 }
@@ -102,7 +99,7 @@ static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {
     names
 };
 
-/// Names options in alphabetical order; `None` past the last.
+/// In alphabetical order; `None` past the last.
 pub fn name(i: usize) -> Option<&'static CStr> {
     NAMES.get(i).and_then(|name| CStr::from_bytes_until_nul(name).ok())
 }

@@ -1,4 +1,4 @@
-//! Set-up of the heap for the first request: address space, tables, the environment's options.
+//! Set-up of the heap for the first request.
 //!
 //! **Unsafe.** Passes region and tables to the heap.
 
@@ -25,7 +25,7 @@ use craton_pages::Tracker;
 
 /// `false` without address space.
 pub(crate) fn set_up() -> bool {
-    // ORDERING: Acquire pairs with the Release in `set_up_now`, publishing the layout.
+    // ORDERING: pairs with the Release in `set_up_alone`, publishing the layout.
     READY.load(Ordering::Acquire) || set_up_and_go_on()
 }
 
@@ -45,8 +45,7 @@ fn set_up_and_go_on() -> bool {
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {
-        // SAFETY: no thread changes the C library's environment so early. Wrong values are reported
-        // when all options are read.
+        // SAFETY: no thread changes the environment so early.
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
@@ -56,7 +55,7 @@ fn set_up_now() -> bool {
     true
 }
 
-/// Whether this call did; `None` on failure.
+/// Whether this call set it up; `None` on failure.
 fn set_up_alone() -> Option<bool> {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
@@ -88,7 +87,7 @@ fn set_up_alone() -> Option<bool> {
         frames,
         key: craton_heap::mark::Key::new(process::random_words()),
         hardened,
-        // SAFETY: the region keeps four zero bytes for each granted page, written only here.
+        // SAFETY: four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record each; parts are page-aligned.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
@@ -97,7 +96,7 @@ fn set_up_alone() -> Option<bool> {
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
-    // SAFETY: the flag is unset, so no thread uses the heap, and we hold the lock.
+    // SAFETY: no thread uses the heap before, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
         PROCESSOR_CACHES.set_up::<Here>();
@@ -106,21 +105,19 @@ fn set_up_alone() -> Option<bool> {
     if let Some(key) = Key::create(Some(thread_ends)) {
         EXIT_KEY.store(key.number() + 1, Ordering::Relaxed);
     }
-    // ORDERING: Release pairs with the Acquire in `set_up`.
+    // ORDERING: pairs with the Acquire in `set_up`.
     READY.store(true, Ordering::Release);
     Some(true)
 }
 
-/// Each value of an option.
 fn in_environment(key: &[u8], each: &dyn Fn(&[u8])) {
     if !process::is_privileged() {
-        // SAFETY: the C library's environment does not change during the first request.
+        // SAFETY: as in `set_up_now`.
         unsafe { environment::find(process::environment(), key, each) };
     }
 }
 
-/// Without an address space limit: four times the machine's memory, between 64 GiB and 16 TiB. Huge
-/// objects lie elsewhere; reserving is free.
+/// Huge objects lie elsewhere; reserving is free.
 fn usual_capacity() -> HugePages {
     whole(process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40))
 }

@@ -1,4 +1,4 @@
-//! Objects under the debugging kit: sizes, alignments, disjoint, and gone when freed.
+//! Objects under the debugging kit.
 
 #![cfg(not(loom))]
 
@@ -18,7 +18,7 @@ fn turn_on() {
 }
 
 /// # Safety
-/// The object is ours and given up.
+/// Ours, given up.
 unsafe fn free(object: *mut u8) {
     // SAFETY: by the contract.
     unsafe { assert_eq!(front::free(object), Ok(())) };
@@ -31,7 +31,7 @@ fn objects_have_exactly_their_sizes_at_their_alignments() {
         for size in [0, 1, 15, 16, 17, 24, 100, 4000, 4096, 4097, 40_000, 300_000, 3 << 20] {
             let object = front::aligned(align, size);
             assert!(!object.is_null() && object.addr().is_multiple_of(align.max(16)), "{size} at {align}");
-            // SAFETY: the object is ours.
+            // SAFETY: ours.
             unsafe {
                 assert_eq!(front::usable_size(object), Ok(size));
                 let bytes = std::slice::from_raw_parts_mut(object, size);
@@ -51,7 +51,7 @@ fn zeroed_objects_are_zeroed_and_resized_ones_keep_their_contents() {
     turn_on();
     for size in [1, 100, 5000, 33_000, 200_000, 1 << 20] {
         let object = front::calloc(size);
-        // SAFETY: ours, and so what it becomes.
+        // SAFETY: ours.
         unsafe {
             assert!(std::slice::from_raw_parts(object, size).iter().all(|b| *b == 0), "{size}");
             object.write_bytes(7, size);
@@ -76,7 +76,7 @@ fn at_least_so_much_is_what_may_be_used_and_any_size_frees_it() {
     turn_on();
     let (object, bytes) = sizes::alloc_at_least(100, 1);
     assert!(bytes >= 100);
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe {
         object.write_bytes(3, bytes);
         let claim = sizes::Claim { size: Some(bytes), align: 1, resized: true };
@@ -95,7 +95,6 @@ fn objects_of_many_threads_never_overlap() {
     assert!(debug::check() < 100_000);
 }
 
-/// At random; checks who lies where.
 fn run(seed: u64) {
     let mut x = seed;
     let mut random = move |below: usize| {
@@ -121,13 +120,13 @@ fn run(seed: u64) {
                 "overlaps what lies behind it"
             );
             let byte = turn as u8;
-            // SAFETY: the object is ours.
+            // SAFETY: ours.
             unsafe { (at as *mut u8).write_bytes(byte, size) };
             objects.insert(at, (size, byte));
         } else {
             let at = pick(&objects, random(objects.len()));
             let (size, byte) = objects.remove(&at).unwrap();
-            // SAFETY: the object is ours, and given up.
+            // SAFETY: ours, given up.
             unsafe {
                 let bytes = std::slice::from_raw_parts(at as *const u8, size);
                 assert!(bytes.iter().all(|b| *b == byte), "somebody wrote into it");
@@ -136,7 +135,7 @@ fn run(seed: u64) {
         }
     }
     for at in objects.into_keys() {
-        // SAFETY: as above.
+        // SAFETY: ours, given up.
         unsafe { free(at as *mut u8) };
     }
 }

@@ -1,5 +1,5 @@
 //! The heap's thread while others start and end it: at most one runs, none after a stop, and none
-//! waits for ever. Real states and bell, with a loom thread.
+//! waits for ever.
 //!
 //! **Unsafe.** Keeps the thread's handle in a cell whose races loom detects; the states guard it.
 #![cfg(loom)]
@@ -24,7 +24,6 @@ struct World {
     handle: UnsafeCell<Option<JoinHandle<()>>>,
     /// Ours, not the model's.
     alive: AtomicU32,
-    /// The thread ends itself if it may.
     is_restless: bool,
 }
 
@@ -162,7 +161,6 @@ fn one_that_ends_by_itself_is_waited_for_once() {
         let world = World::new(true);
         world.start();
         let other = beside(&world, |world| _ = world.stop());
-        // Starts another if the first has ended.
         world.start();
         other.join().unwrap();
         world.stop();

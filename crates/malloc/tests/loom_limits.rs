@@ -23,7 +23,6 @@ const NEW: u64 = 1 << 30;
 /// Between both limits.
 const USED: u64 = 1 << 35;
 
-/// With the old limit, touched for the model.
 fn gate() -> Arc<Gate> {
     let gate = Gate::open();
     gate.set(Some(OLD), None);
@@ -36,7 +35,6 @@ fn beside(gate: &Arc<Gate>, f: impl Fn(&Gate) + 'static) -> thread::JoinHandle<(
     thread::spawn(move || f(&gate))
 }
 
-/// Armed below or above its limit, while the program sets a lower one.
 fn set_while_armed() {
     let gate = gate();
     let looker = beside(&gate, |gate| gate.rearm_above(OLD + 1));
@@ -111,7 +109,6 @@ impl Options {
     }
 }
 
-/// Two threads set an option each; a third applies what it finds.
 fn set_while_applied() {
     let options = Options::new();
     let other = {

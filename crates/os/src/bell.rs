@@ -1,10 +1,8 @@
 //! A bell that ends a thread's timed sleep early.
 //!
-//! **What.** Uses only `futex`, which programs that restrict system calls permit.
-//! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: ends one
-//! sleep, or the next. Another process cannot wake a sleeper: it writes a byte of the upper half
-//! and interrupts the sleeper's system call, which restarts and finds the bell not silent: also a
-//! nudge.
+//! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged. Another
+//! process cannot wake a sleeper: it writes a byte of the upper half and interrupts the system
+//! call, which restarts and finds the bell not silent.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering};
@@ -39,9 +37,8 @@ impl Bell {
         }
     }
 
-    /// Returns the address where another process writes a byte to nudge.
+    /// Where another process writes a byte to nudge.
     pub const fn outside(this: *const Self) -> *const u8 {
-        // Little-endian: the upper half.
         this.cast::<u8>().wrapping_add(3)
     }
 
@@ -54,13 +51,13 @@ impl Bell {
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Sleeps for `ns`, perhaps a little less; `true` if rung.
+    /// May end early; `true` if rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Sleeps until rung or nudged, perhaps less; `true` if rung.
+    /// Until rung or nudged; as [`Bell::wait_ns`].
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

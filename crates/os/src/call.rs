@@ -1,22 +1,18 @@
 //! System calls that are no cancellation points.
 //!
-//! **What.** A cancelled thread ends in the C library's `open`, `write` and others (pthreads(7))
-//! and unwinds through its caller: it would keep malloc's locks for ever. These calls go past the C
-//! library.
-//!
-//! **Failure.** -1 and `errno`.
+//! **What.** A thread cancelled in the C library's `open`, `write` and others (pthreads(7)) would
+//! keep malloc's locks for ever.
 //! **Unsafe.** Each has the preconditions of its call.
 
 use core::ffi::{CStr, c_int, c_void};
 use libc::{sigset_t, syscall, timespec};
 
-/// For reading, or as `flags` say; close-on-exec.
+/// Close-on-exec.
 pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> c_int {
-    // SAFETY: the path ends by 0.
+    // SAFETY: a terminated path.
     unsafe { syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, mode) as c_int }
 }
 
-/// `text` ends by 0.
 pub(crate) fn path(text: &[u8]) -> &CStr {
     debug_assert!(text.contains(&0));
     CStr::from_bytes_until_nul(text).unwrap_or_default()
@@ -68,20 +64,19 @@ pub(crate) fn sync(fd: c_int) -> c_int {
     unsafe { syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
-/// Also for children that end without a signal; returns the child.
+/// Also for children that end without a signal.
 pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
     // SAFETY: writes `status`; usage is not requested.
     unsafe { syscall(libc::SYS_wait4, child, &raw mut *status, libc::__WALL, 0) as c_int }
 }
 
-/// Takes a pending signal of the set, without waiting.
+/// Takes a pending signal of the set.
 pub(crate) fn consume_signal(of: &sigset_t) {
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: valid set and time; the kernel's sets are the first 8 bytes of the C library's.
     unsafe { syscall(libc::SYS_rt_sigtimedwait, &raw const *of, 0, &raw const now, 8) };
 }
 
-/// Or a little less.
 pub(crate) fn sleep(time: timespec) {
     // SAFETY: a valid time; the rest is not requested.
     unsafe { syscall(libc::SYS_nanosleep, &raw const time, 0) };

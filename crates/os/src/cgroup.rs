@@ -1,9 +1,7 @@
-//! Limits of the process's control group: CPUs and memory.
+//! The control group's limits: the tightest from the process's group to the root, in versions 1 and
+//! 2.
 //!
-//! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
-//! returns the tightest limits. [`pressure`] is the memory pressure.
-//! **Failure.** No groups or optional files: no limit. An odd file (unreadable, nonsense, missing
-//! though required): no limit, and one line for the process's first.
+//! **Failure.** Missing: no limit. The first odd file also prints a line.
 //! **Cost.** 10 system calls and three for each file; about 6 KiB of stack.
 
 mod place;
@@ -20,7 +18,7 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// The source of the memory limit, real or possible.
+    /// Of the memory limit, real or possible.
     pub memory_source: Source,
     /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
@@ -29,14 +27,14 @@ pub struct Limits {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// There is no group that could limit memory.
+    /// No group could limit memory.
     #[default]
     Nowhere,
     V1,
     V2,
 }
 
-/// From here on unlimited: the kernel writes 2⁶³ minus a page.
+/// The kernel writes 2⁶³ minus a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -60,7 +58,7 @@ fn limits_under(root: &[u8]) -> Limits {
     let mut limits = Limits::default();
     if let Some(place) = limits.find(root, Kind::V2) {
         limits.memory_source = Source::V2;
-        // The top group lacks these files, as does one whose parent enables no such controller.
+        // The top group lacks these files, as do groups without the controller.
         place.walk_up(|dir| {
             limits.read_memory(Source::V2, dir, b"/memory.max");
             limits.read_memory(Source::V2, dir, b"/memory.high");
@@ -106,7 +104,7 @@ impl Limits {
     fn read_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
-            // Version 1's "no limit" depends on the page size.
+            // Its "no limit" depends on the page size.
             number => Some(match decimal(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
@@ -218,8 +216,7 @@ fn thousandths(quota: u64, period: u64) -> Option<u64> {
     (quota > 0 && period > 0).then(|| u64::try_from(exact).unwrap_or(u64::MAX))
 }
 
-/// Share of the last 10 s in which a thread stalled on memory, in hundredths of a percent: the
-/// larger of system and group. `None` if unknown. Reports odd files.
+/// Stalls on memory in the last 10 s, in hundredths of a percent: the larger of system and group.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);
@@ -251,7 +248,6 @@ fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
             }
             pressure
         }
-        // A later read reports it.
         Err(unread) => unread.passes().then_some(0),
     }
 }

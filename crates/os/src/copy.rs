@@ -4,8 +4,7 @@
 
 use crate::call;
 
-/// Runs `f` in a copy with only this thread; returns its result, or `None` if refused. `f`'s writes
-/// vanish. It takes no lock: another thread may have held it.
+/// `None` if refused. No other thread is in the copy, so `f` takes no lock; its writes vanish.
 pub fn run(f: impl FnOnce() -> u8) -> Option<u8> {
     // SAFETY: without flags this is fork, but no signal reports the end.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };

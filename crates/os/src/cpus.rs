@@ -1,6 +1,5 @@
 //! The number of CPUs that the process may use.
 //!
-//! **State.** The number last found; 0 before. **Failure.** Unknown facts do not limit.
 //! **Cost.** [`usable`] is a load after the first call; [`refresh`] makes 20 system calls or more.
 //! **Unsafe.** Calls `sched_getaffinity`.
 
@@ -12,7 +11,7 @@ static USABLE: AtomicUsize = AtomicUsize::new(0);
 /// 8,192 CPUs.
 const MASK_WORDS: usize = 128;
 
-/// Returns at least 1, by affinity and quota (rounded up), as of the last [`refresh`].
+/// By affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),
@@ -20,7 +19,7 @@ pub fn usable() -> usize {
     }
 }
 
-/// Makes at most one system call, with little stack; may omit the quota until [`refresh`].
+/// At most one system call, with little stack; may omit the quota until [`refresh`].
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
         0 if thp::may_query() => affinity().unwrap_or(1),
@@ -28,7 +27,7 @@ pub fn known() -> usize {
     }
 }
 
-/// Counts again after a change of affinity or quota; keeps `errno`.
+/// After a change of affinity or quota; keeps `errno`.
 pub fn refresh() -> usize {
     if !thp::may_query() {
         return USABLE.load(Relaxed).max(1);
@@ -39,7 +38,6 @@ pub fn refresh() -> usize {
     cpus
 }
 
-/// [`refresh`] with a known quota.
 pub fn set_quota(thousandths: Option<u64>) -> usize {
     let cpus = fewest(affinity(), thousandths);
     USABLE.store(cpus, Relaxed);
@@ -51,10 +49,9 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
     affinity.into_iter().chain(quota).min().unwrap_or(1).max(1)
 }
 
-/// Returns the CPUs of the thread's affinity; `None` if unknown.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
-    // SAFETY: the mask has this length; returns the bytes written.
+    // SAFETY: the mask has this length.
     let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     let words = usize::try_from(bytes).ok()?.div_ceil(8);
     Some(mask[..words.min(MASK_WORDS)].iter().map(|w| w.count_ones() as usize).sum())

@@ -1,23 +1,18 @@
 //! A heap file on an ordinary disk, whose syncs happen whole or not at all.
 //!
-//! **What.** [`DiskFile`] is a [`Medium`] of private memory above a file:
 //! ```text
 //! memory (private copies) ── sync ──► FILE.journal ── checkpoint ──► FILE
 //!        ▲──────────── pages that were never written ────────────────┘
 //! ```
-//! [`DiskFile::release`] gives the memory of written pages back.
 //! **From.** Write-ahead logging; measured in `../shared/research/pheap.md` §7.
-//! **State.** `len` as stores see it; length and contents of the last sync are the journal's.
 //! **Invariants.** *J4* The file and the journal together hold the last sync point, whatever fails.
 //! *J5* A page that no sync has made durable is private memory, or listed to be tried again.
-//! **Threads.** `pause` stops all stores until its value is dropped, so a sync copies one moment.
-//! Lock order: checkpoint, journal, `pause`, length; `resize` takes only the last, so a paused
-//! thread may be in it. A sync covers all threads that asked before it copied.
-//! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
-//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause
-//! for scan and copies; beyond 16 MiB, for all writes but the last, too.
-//! **Not here.** The journal belongs to the file of its name: copy both, or close the heap first.
-//! **Unsafe.** Copies pages of the mapping, and drops them.
+//! **Threads.** Lock order: checkpoint, journal, `pause`, length; `resize` takes only the last, so
+//! a paused thread may be in it. A sync covers all threads that asked before it copied.
+//! **Cost.** A sync of n pages: a scan, n copies, one sequential write, one wait. Stores pause for
+//! scan and copies; beyond 16 MiB, for all writes but the last.
+//! **Not here.** To copy the file, copy the journal too, or close the heap first.
+//! **Unsafe.** Copies and drops pages of the mapping.
 
 mod buffer;
 mod format;
@@ -46,7 +41,8 @@ pub use tracker::Tracking;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     pub file: FileOptions,
-    /// Journal size from which [`DiskFile::checkpoint_if_due`], and that a checkpoint leaves.
+    /// [`DiskFile::checkpoint_if_due`] acts from this size on; a checkpoint leaves at most as
+    /// much.
     pub journal_bytes: u64,
     pub tracking: Tracking,
 }
@@ -63,7 +59,7 @@ pub struct DiskFile {
     tracker: Tracker,
     journal_bytes: u64,
     asked: AtomicU64,
-    /// Up to here the kernel records writes; under the length's lock.
+    /// Up to here the kernel records writes.
     tracked: AtomicU64,
     state: Mutex<State>,
     checkpoint: Mutex<Home>,
@@ -74,9 +70,9 @@ pub struct DiskFile {
 struct State {
     journal: Journal,
     done: u64,
-    /// To be copied, and of failed syncs.
+    /// To be copied, or of failed syncs.
     pages: Buffer<u64>,
-    /// Written pages may be missing from the list: compare all private ones.
+    /// The list may be incomplete: compare all private pages.
     is_in_doubt: bool,
 }
 
@@ -86,7 +82,7 @@ struct Home {
 }
 
 impl DiskFile {
-    /// Creates a file of zeros, with its journal; durable on return.
+    /// Creates a file of zeros; durable on return.
     pub fn create(path: &CStr, len: u64, options: DiskOptions) -> Result<Self, FileError> {
         persistent_file::check_len(len)?;
         if len > options.file.limit {
@@ -96,7 +92,7 @@ impl DiskFile {
         let file = Descriptor::create(path)?;
         let made = Self::begin(file, len, path, journal_path.clone(), options);
         if made.is_err() {
-            // SAFETY: paths that end by 0, of the files just made.
+            // SAFETY: terminated paths of the files just made.
             unsafe {
                 libc::unlink(path.as_ptr());
                 libc::unlink(journal_path.as_c_str().as_ptr());
@@ -123,7 +119,7 @@ impl DiskFile {
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
-    /// Opens a file at its last sync point.
+    /// At its last sync point.
     pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
         let file = Descriptor::open(path, Access::ReadWrite)?;
         if file.kind != persistent_file::descriptor::Kind::File {
@@ -139,7 +135,7 @@ impl DiskFile {
         if len > options.file.limit {
             return Err(FileError::TooLong(len));
         }
-        // No sync made bytes beyond `len` durable; the journal has missing ones.
+        // The journal has missing bytes; those beyond were never synced.
         if size != len {
             file.set_size(len)?;
         }
@@ -166,7 +162,7 @@ impl DiskFile {
             }
         }
         let tracker = Tracker::new(memory.mapped(), options.tracking)?;
-        // Pages just read count as written, and so do absent ones.
+        // Pages just read, and absent ones, count as written.
         let is_in_doubt = !tracker.begin(memory.mapped_part(len));
         let state = State { journal, done: 0, pages: Buffer::new(), is_in_doubt };
         Ok(Self {
@@ -183,12 +179,11 @@ impl DiskFile {
         })
     }
 
-    /// The failure that the last sync point survives.
     pub fn promise(&self) -> Promise {
         if self.memory.is_on_disk() { Promise::PowerFailureAtSync } else { Promise::ProcessCrash }
     }
 
-    /// Whether an earlier opening of the file has synced it and not closed it.
+    /// Whether an earlier opening synced and did not close.
     pub fn was_left_open(&self) -> bool {
         self.was_left_open
     }
@@ -201,8 +196,8 @@ impl DiskFile {
         self.memory.base()
     }
 
-    /// Makes earlier stores durable, all or nothing. While the value of `pause` lives, no thread
-    /// stores.
+    /// Makes earlier stores durable, all or nothing. No thread stores while the value of `pause`
+    /// lives.
     pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
         // ORDERING: pairs with the load below: a sync that sees the request sees the thread's
         // stores.
@@ -225,7 +220,7 @@ impl DiskFile {
         Ok(synced)
     }
 
-    /// Each once; returns whether to compare their checks.
+    /// Whether to compare the pages' checks.
     fn find_changed(&self, state: &mut State, len: u64) -> Result<bool, FileError> {
         let range = self.memory.mapped_part(len);
         let start = range.start;
@@ -238,18 +233,17 @@ impl DiskFile {
         };
         let is_recorded = self.tracker.tracking() == Tracking::Recorded;
         if is_recorded && self.tracker.drain_written(range.clone(), &mut list).is_none() {
+            // The kernel does not report them again.
             *is_in_doubt = true;
         }
         if *is_in_doubt || !is_recorded {
             self.tracker.private(range, &mut list)?;
         }
         if listed.is_err() {
-            // The kernel does not report them again.
             *is_in_doubt = true;
         }
         listed?;
         sort_once(pages);
-        // A failed sync's, beyond the end by now.
         let below = pages.partition_point(|page| *page < len / PAGE_BYTES);
         pages.truncate(below);
         Ok(*is_in_doubt || !is_recorded)
@@ -257,7 +251,7 @@ impl DiskFile {
 
     fn copy(&self, page: u64, into: &mut [u8]) -> u64 {
         let from = self.memory.at(page * PAGE_BYTES, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
-        // SAFETY: a page of the mapping; by atomics, since stores should be paused but may not be.
+        // SAFETY: a page of the mapping; atomics, since a store may not be paused.
         let words = unsafe { &*from };
         let mut check = Check::new(0);
         for (words, into) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0) {
@@ -274,7 +268,7 @@ impl DiskFile {
         self.state.lock().journal.bytes()
     }
 
-    /// A [`checkpoint`](Self::checkpoint) and a [`release`](Self::release) if the journal is long.
+    /// Checkpoints and releases memory if the journal is long.
     pub fn checkpoint_if_due<P>(&self, pause: impl FnOnce() -> P) -> Result<(), FileError> {
         if self.journal_bytes() > self.journal_bytes {
             self.checkpoint()?;
@@ -283,8 +277,8 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Writes synced pages home and empties the journal. Stores and syncs go on, but for a last
-    /// part: pages synced meanwhile.
+    /// Writes synced pages home and empties the journal. Stores and syncs pause only for the last
+    /// part.
     pub fn checkpoint(&self) -> Result<(), FileError> {
         let mut home = self.checkpoint.lock();
         let file = &self.memory.file;
@@ -295,7 +289,6 @@ impl DiskFile {
         };
         self.write_home(&mut home)?;
         file.sync()?;
-        // While no sync adds to it.
         let mut state = self.state.lock();
         home.fill(&state.journal, end)?;
         if !home.entries.is_empty() {
@@ -306,21 +299,20 @@ impl DiskFile {
         state.journal.reset(&self.journal_file, self.journal_bytes)
     }
 
-    /// The file may grow meanwhile; only `fit` shortens it.
     fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
         let Home { entries, bytes } = &mut **home;
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
-    /// To the last sync's length, if stores need no more.
+    /// Only this shortens the file: to the last sync's length, if stores need no more.
     fn fit(&self, state: &State) -> Result<(), FileError> {
         let _length = self.memory.resizing.lock();
         let needed = state.journal.len().max(self.memory.len());
         if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
     }
 
-    /// Drops pages that are in the file as in memory; returns bytes. While the value of `pause`
-    /// lives, no thread stores: such stores would be lost.
+    /// Drops pages that are the same in the file; returns bytes. No thread stores while the value
+    /// of `pause` lives.
     pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
         let mut state = self.state.lock();
         if state.is_in_doubt || !state.pages.is_empty() {
@@ -354,7 +346,7 @@ impl DiskFile {
     /// Removes the journal. Later stores are lost.
     pub fn close(self) -> Result<(), FileError> {
         self.checkpoint()?;
-        // SAFETY: the path ends by 0.
+        // SAFETY: a terminated path.
         if unsafe { libc::unlink(self.journal_path.as_c_str().as_ptr()) } != 0 {
             return Err(FileError::of("unlink", crate::process::errno()));
         }
@@ -378,7 +370,6 @@ impl DiskFile {
                 Room::Sparse => Ok(()),
             });
             if let Err(error) = grown {
-                // The part beyond was unused.
                 let _ = self.memory.file.set_size(size);
                 return Err(error);
             }
@@ -386,7 +377,6 @@ impl DiskFile {
         let tracked = self.tracked.load(Ordering::Relaxed);
         if len > tracked {
             let part = self.memory.mapped_part(len);
-            // If it fails, the next sync takes absent pages for written.
             self.tracker.begin(part.start + tracked as usize..part.end);
             self.tracked.store(len, Ordering::Relaxed);
         }
@@ -394,7 +384,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// They stay in memory until home and released.
+    /// Zeroed pages stay in memory until home and released.
     fn zero(&self, at: u64, len: u64) {
         for page in (at..at + len).step_by(PAGE_BYTES as usize) {
             let to = self.memory.at(page, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();

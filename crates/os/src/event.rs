@@ -1,8 +1,7 @@
 //! A recurring event to wait for.
 //!
-//! **What.** A waiter reads the count, tests its condition, and sleeps until the count changes: an
-//! event in between ends the sleep at once.
-//! **Threads.** The announcer changes its state first; both sides test it under their lock.
+//! A waiter reads the count, tests its condition, and sleeps until the count changes. The announcer
+//! changes its state first; both sides test it under their lock.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
@@ -27,7 +26,7 @@ impl Event {
         futex::wake(&self.times, i32::MAX as u32);
     }
 
-    /// Waits until the count exceeds `times`; perhaps less than `ns`.
+    /// Until the count exceeds `times`; perhaps less than `ns`.
     pub fn wait(&self, times: u32, ns: u64) {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         futex::wait(&self.times, times, &time);

@@ -1,9 +1,7 @@
 //! Memory faults (`SIGSEGV`, `SIGBUS`).
 //!
-//! **What.** [`install`]'s function gets each fault's address and registers. Then the previous
-//! handler gets the signal: by default the process ends with a core.
-//! **Threads.** Runs in the faulting thread, on its stack or alternative stack, between any two
-//! instructions. **Not here.** A handler installed later gets these signals alone.
+//! [`install`]'s function runs in the faulting thread, on its stack or alternative stack, then the
+//! previous handler. A handler installed later gets these signals alone.
 //! **Unsafe.** The kernel calls it; it reads saved registers.
 
 use core::ffi::{c_int, c_void};
@@ -14,20 +12,19 @@ pub const REGISTERS: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The address; 0 if unknown, as for non-canonical addresses.
+    /// 0: unknown, as for non-canonical addresses.
     pub address: usize,
-    /// Whether it was a write; `None` if unknown.
+    /// `None`: unknown.
     pub write: Option<bool>,
     pub at: usize,
     pub stack: usize,
-    /// The frame pointer, in functions that have one.
     pub frame: usize,
-    /// The register that some functions use instead: RBX on x86-64.
+    /// RBX on x86-64, which some functions use as the frame pointer.
     pub base: usize,
     pub registers: [usize; REGISTERS],
-    /// The operand's, of a call or jump to a non-canonical address.
+    /// Of a call or jump to a non-canonical address.
     pub target_at: Option<usize>,
-    /// A watchpoint ([`crate::watch`]) was touched, by the instruction before `at`.
+    /// A watchpoint, touched by the instruction before `at`.
     pub is_watch: bool,
 }
 
@@ -39,7 +36,7 @@ static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static mut BEFORE: [Option<libc::sigaction>; SIGNALS.len()] = [None; SIGNALS.len()];
 
-/// Returns `false` if refused, or already installed.
+/// `false`: refused, or already installed.
 pub fn install(handler: Handler) -> bool {
     HANDLER.store(handler as *mut (), Ordering::Relaxed);
     if INSTALLED.swap(true, Ordering::Relaxed) {
@@ -83,7 +80,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
         if let Some(before) = before {
             libc::sigaction(signal, &before, null_mut());
         }
-        // The instruction faults again, for the old handler; a sent signal must be resent.
+        // The instruction faults again; a sent signal must be resent.
         if (*info).si_code <= 0 {
             libc::raise(signal);
         }
@@ -107,7 +104,6 @@ mod operand;
 mod arch {
     use super::{Fault, REGISTERS, operand};
 
-    /// A page fault's error bit for writes, and its trap number.
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
     /// General protection, as for non-canonical addresses.
@@ -139,12 +135,12 @@ mod arch {
         let get = |r: i32| saved[r as usize];
         let is_page_fault = get(libc::REG_TRAPNO) == PAGE_FAULT;
         let mut registers = [0; REGISTERS];
-        // Linux lists R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP first.
+        // R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP.
         for (register, value) in registers.iter_mut().zip(saved) {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // Else it was not fetched. Reads no byte past the instruction.
+        // Else the instruction was not fetched. Reads no byte past it.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: the instruction's bytes, as far as requested.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };

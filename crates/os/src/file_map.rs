@@ -1,10 +1,8 @@
-//! A growing file, written through a window of memory.
+//! A growing file, written through windows of memory: stores survive however the process ends.
 //!
-//! **What.** Stores survive however the process ends. The file grows window by window, and is cut
-//! to its used length at the end.
-//! **Units.** Bytes; windows and offsets are multiples of 4 KiB of this machine's pages.
-//! **Failure.** `errno`. Room is allocated before mapping, where the file system can: a full disk
-//! is an error, not a signal. Programs may close our descriptor: each use verifies the file.
+//! **Units.** Bytes; windows and offsets are multiples of 4 KiB.
+//! **Failure.** `errno`. Room is allocated first: a full disk is an error, not a signal. Programs
+//! may close our descriptor: each use verifies the file.
 //! **Unsafe.** Maps a file, and stores words there.
 
 use crate::call;
@@ -23,9 +21,8 @@ pub struct FileMap {
 // SAFETY: owns the mapping.
 unsafe impl Send for FileMap {}
 
-/// The `errno` when another recorder uses the file.
+/// Of another recorder.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
-/// The `errno` when the file is not an ordinary one.
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
 pub fn reason(error: i32) -> Option<&'static str> {
@@ -43,7 +40,7 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Locked and empty; `path` ends by 0; mode 0600; first window: `bytes`.
+    /// Locked and empty, mode 0600; `path` ends by 0.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK;
         // SAFETY: a new descriptor. Low numbers stay the program's.
@@ -110,13 +107,12 @@ impl FileMap {
         }
     }
 
-    /// Maps a window of `bytes` from `offset` on; this one stays.
     pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
         let at = self.window(offset, bytes)?;
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
     }
 
-    /// Stores at a multiple of 16, the second word first: a reader that finds the first finds both.
+    /// The second word first: a reader that finds the first finds both.
     #[inline]
     pub fn store(&self, at: usize, words: [u64; 2]) {
         debug_assert!(at.is_multiple_of(16));
@@ -128,7 +124,6 @@ impl FileMap {
         first.store(words[0].to_le(), Ordering::Release);
     }
 
-    /// Keeps the file for another window.
     pub fn unmap(self) {
         if self.bytes > 0 {
             crate::mapping::unmap(self.at as usize, self.bytes);
@@ -161,7 +156,7 @@ fn is_file(fd: i32) -> bool {
 }
 
 fn status(fd: i32) -> Option<libc::stat> {
-    // SAFETY: zeros are a valid `stat`, which the call fills.
+    // SAFETY: zeros are a valid `stat`.
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         (libc::fstat(fd, &mut status) == 0).then_some(status)

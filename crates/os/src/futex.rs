@@ -1,11 +1,11 @@
-//! The system call `futex`. After any outcome the caller tests again; keeps `errno`.
+//! The system call `futex`. The caller tests again after any outcome; keeps `errno`.
 //!
 //! **Unsafe.** Calls `futex`.
 
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// While the word has the value; `time` null: no limit; perhaps a little less.
+/// Perhaps a little less; `time` null: no limit.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }
@@ -14,7 +14,7 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
 
-/// While the lower halves are equal; ns below 10⁹; true on time-out.
+/// ns below 10⁹; true on time-out.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);

@@ -1,18 +1,15 @@
-//! Address space of open and closed pages; the latter fault. Ranges are the caller's whole machine
-//! pages, in bytes.
+//! Address space of open and closed pages; the latter fault. Ranges are whole machine pages.
 //!
-//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
-//! beyond it [`open`] and [`close`] refuse without a change.
+//! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the caller's ranges.
 
 use crate::small_file::{PathText, read_start};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Reserves a range of closed pages.
 pub fn reserve(bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new private mapping where the kernel chooses.
+    // SAFETY: a new mapping where the kernel chooses.
     let at = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     (at != libc::MAP_FAILED).then_some(at as usize)
 }
@@ -33,19 +30,18 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     Some(at as usize)
 }
 
-/// A closed range becomes a mapping that never joins closed neighbours.
+/// The new mapping never joins closed neighbours.
 pub fn split_off(at: usize, bytes: usize) {
-    // SAFETY: advice on the caller's range changes no contents.
+    // SAFETY: advice changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Writable, and in core files.
 fn open_zeros(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller's range.
     open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
 }
 
-/// Writable parts of reserved zeros, a bit each.
+/// A bit for each part.
 pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Opened<WORDS> {
@@ -58,7 +54,7 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// Opens a part; `false`: refused. Racing calls do no harm.
+    /// Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -80,18 +76,16 @@ pub fn close(at: usize, bytes: usize) -> bool {
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_NONE) == 0 }
 }
 
-/// `include/uapi/asm-generic/mman-common.h`.
 const MADV_GUARD_INSTALL: i32 = 102;
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// Installs guard pages (Linux 6.13) and drops the contents; does not split the mapping. `false`:
-/// refused, as for locked memory.
+/// Guard pages (Linux 6.13): drops contents, does not split the mapping. `false`: refused (locked).
 pub fn shut(at: usize, bytes: usize) -> bool {
     // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
 }
 
-/// A new mapping in place, open but shut; `false`: one of both is refused.
+/// A new mapping in place, open but shut.
 pub fn renew_shut(at: usize, bytes: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: the caller's range; its contents may go.

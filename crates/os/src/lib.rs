@@ -1,18 +1,11 @@
 //! The Linux floor: what Craton asks of the system.
 //!
-//! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
-//! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
-//! ([`CoarseClock`]), the process's limits ([`process`], [`cgroup`], [`cpus`], [`thp`]), files
-//! written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as persistent
-//! memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), pages that files show
-//! ([`shared_page`]), stamps ([`Stamps`]), reports without memory ([`Line`], [`unwind`],
-//! [`names`]).
 //! **Units.** Bytes, or as named; heap ranges in pages of 8 KiB. The machine's page size is found
 //! at run time.
-//! **Threads.** [`Mutex`] synchronises; the rest is under a lock of the layer above, or a pure
-//! system call. **Failure.** [`craton_base::NoMemory`] or `None`; the caller keeps `errno`.
+//! **Threads.** The caller's lock, or a pure system call. **Failure.** [`craton_base::NoMemory`] or
+//! `None`; the caller keeps `errno`.
 #![no_std]
-// Models leave out the modules of files, and with them some calls' users.
+// Models leave out the modules of files.
 #![cfg_attr(loom, allow(dead_code))]
 
 mod bell;

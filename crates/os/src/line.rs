@@ -1,10 +1,9 @@
 //! One line for standard error, built without memory.
 //!
-//! **What.** Reports must work with a broken heap: a fixed buffer, one system call; the rest is
-//! cut. Not inlined: reports are rare. Control characters become question marks: a line stays one.
+//! **What.** Works with a broken heap: a fixed buffer, one system call. Not inlined: reports are
+//! rare. Control characters become question marks.
 //! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later ones at once
-//! until there is room. Lines to a broken pipe are dropped. A process that system calls could kill
-//! writes without asking.
+//! until there is room. A process that system calls could kill writes without asking.
 //! **Unsafe.** Calls `poll` and `abort`.
 
 use crate::decimal::Decimal;
@@ -12,10 +11,8 @@ use crate::{call, thp};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::plain::make_plain;
 
-/// For room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
-/// A line has timed out.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 pub struct Line {
@@ -36,7 +33,6 @@ impl Line {
         self
     }
 
-    /// Should be text.
     #[inline(never)]
     pub fn bytes(mut self, s: &[u8]) -> Self {
         self.push(s);
@@ -53,7 +49,7 @@ impl Line {
         self.number(bytes as u64).text(if bytes == 1 { " byte" } else { " bytes" })
     }
 
-    /// Appends an address in hexadecimal, with `0x`.
+    /// In hexadecimal, with `0x`.
     #[inline(never)]
     pub fn address(mut self, a: usize) -> Self {
         let mut digits = [0u8; 16];
@@ -85,7 +81,7 @@ impl Line {
         &self.text[..self.len]
     }
 
-    /// Writes the line with a newline; ignores failure.
+    /// With a newline; ignores failure.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         if !has_room(fd) {
@@ -96,12 +92,11 @@ impl Line {
         call::write(fd, &self.text[..=self.len]);
     }
 
-    /// Writes the line to standard error.
     pub fn print(self) {
         self.write_to(libc::STDERR_FILENO);
     }
 
-    /// Writes the line to standard error, then raises `SIGABRT`.
+    /// Raises `SIGABRT`.
     #[cold]
     pub fn abort(self) -> ! {
         self.print();
@@ -110,7 +105,7 @@ impl Line {
     }
 }
 
-/// Soon; false for a broken pipe, whose signal would end the program.
+/// False for a broken pipe, whose signal would end the program.
 fn has_room(fd: i32) -> bool {
     if !thp::may_query() {
         return true;
@@ -137,8 +132,6 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// Writes the line to a `FILE *`, which records a failure.
-///
 /// # Safety
 /// The stream is open.
 pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, mut line: Line) {

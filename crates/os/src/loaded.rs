@@ -1,13 +1,8 @@
 //! Objects that the dynamic linker has loaded, and their symbols.
 //!
-//! **What.** [`function`] and [`redirect`] search this namespace's objects (dlmopen(3)),
-//! [`in_namespaces`] those of all, in the tables that the dynamic linker itself searches
-//! (`DT_GNU_HASH`), while its list stands still.
-//!
-//! **Failure.** An object without such a table has no symbols here. Before glibc 2.35 no other
-//! namespace is seen. **Cost.** Some 50 ns for each object and name.
-//!
-//! **Unsafe.** Reads loaded objects' tables where their headers say; [`redirect`] writes to one.
+//! **What.** Reads `DT_GNU_HASH` tables under the dynamic linker's lock. Before glibc 2.35 no other
+//! namespace (dlmopen(3)) is seen. Some 50 ns for each object and name.
+//! **Unsafe.** Reads loaded objects' tables; [`redirect`] writes to one.
 
 use crate::{process, symbol};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -28,7 +23,6 @@ const DT_SONAME: usize = 14;
 const DT_GNU_HASH: usize = 0x6fff_fef5;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
-/// The low four bits of a symbol's type.
 const STT_FUNC: u8 = 2;
 
 /// `Elf64_Sym`.
@@ -42,7 +36,7 @@ struct Symbol {
     _size: usize,
 }
 
-/// Of a GNU hash table; then filter words, buckets, and hashes, a bucket's last with bit 0.
+/// Filter words, buckets, hashes follow; a bucket's last has bit 0.
 #[repr(C)]
 struct Head {
     buckets: u32,
@@ -51,7 +45,6 @@ struct Head {
     _shift: u32,
 }
 
-/// A loaded object, read while the list stands still.
 #[derive(Clone, Copy)]
 pub struct Object {
     base: usize,
@@ -88,7 +81,7 @@ impl Object {
     }
 
     fn text(&self, at: usize) -> &CStr {
-        // SAFETY: the object's tables name this string, which ends by 0.
+        // SAFETY: the object's tables name this terminated string.
         unsafe { CStr::from_ptr(self.strings.add(at)) }
     }
 
@@ -131,13 +124,12 @@ impl Object {
     }
 }
 
-/// Of this namespace, with program headers, until `visit` returns `true`. The list stands still.
 fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool) {
     type Visit<'a> = &'a mut dyn FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool;
     /// # Safety
-    /// The C library passes its record of an object, and a pointer to a [`Visit`].
+    /// Arguments: the C library's record of an object, and a [`Visit`].
     unsafe extern "C" fn visit_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
-        // SAFETY: by the contract, valid during the call.
+        // SAFETY: by the contract.
         let (info, visit) = unsafe { (&*info, &mut *visit.cast::<Visit<'_>>()) };
         // SAFETY: there are that many headers.
         let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -154,8 +146,7 @@ fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> boo
     unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut visit).cast()) };
 }
 
-/// Finds the function in the first object behind the one that has it at `ours`, else in the first
-/// that has another; or returns 0.
+/// Of the first object behind the one that has it at `ours`, else of the first; or 0.
 pub fn function(name: &CStr, ours: usize) -> usize {
     let (mut first, mut next, mut is_behind) = (0, 0, false);
     each(|object, _, _| {
@@ -172,8 +163,7 @@ pub fn function(name: &CStr, ours: usize) -> usize {
     if next != 0 { next } else { first }
 }
 
-/// Later links to these functions of the object lead to others; whether that worked. Earlier links
-/// stay.
+/// Leads later links to these functions elsewhere; returns whether that worked.
 pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
     let mut done = false;
     each(|found, base, headers| {
@@ -185,7 +175,6 @@ pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
 }
 
 fn redirect_in(object: &Object, base: usize, headers: &[libc::Elf64_Phdr], functions: &[(&CStr, usize)]) -> bool {
-    // Base and value, whose sum may wrap.
     let value = |to: usize| to.wrapping_sub(base);
     let (mut start, mut end) = (usize::MAX, 0);
     for (name, to) in functions {
@@ -240,15 +229,15 @@ struct Link {
     next: *const Link,
 }
 
-/// Visits the objects of every namespace, with its number, until `true`. The lists stand still;
-/// call nothing that takes the dynamic linker's locks.
+/// Visits every namespace's objects until `true`. Call nothing that takes the dynamic linker's
+/// locks.
 pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
-    // Here: it takes a lock that comes before `each`'s.
+    // It takes a lock that comes before `each`'s.
     let first = symbol::find(c"_r_debug");
     each(|_, _, _| {
         let mut namespace = ptr::with_exposed_provenance::<Namespace>(first);
         let mut number = 0;
-        // SAFETY: null ends the dynamic linker's lists, which stand still under `each`'s lock.
+        // SAFETY: null ends the lists, which stand still under `each`'s lock.
         while let Some(list) = unsafe { namespace.as_ref() } {
             let mut link = list.first;
             // SAFETY: likewise.

@@ -8,9 +8,9 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use craton_base::HUGEPAGE_SIZE;
 
-/// Maps zeroed whole machine pages, at a multiple of `align` (a power of two).
+/// Zeroed whole machine pages; `align` is a power of two.
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
-    // Linux 6.7 maps whole hugepages aligned; neighbours are then one kernel mapping.
+    // Linux 6.7 aligns these; neighbours are then one kernel mapping.
     if align == HUGEPAGE_SIZE && bytes.is_multiple_of(align) {
         let at = map_anywhere(bytes)?;
         if at.is_multiple_of(align) {
@@ -34,8 +34,8 @@ pub fn map(bytes: usize, align: usize) -> Option<usize> {
 
 fn map_anywhere(bytes: usize) -> Option<usize> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new private mapping where the kernel chooses. Not MAP_NORESERVE: the system refuses
-    // what it could never hold, as programs expect.
+    // SAFETY: a new mapping where the kernel chooses. Not MAP_NORESERVE: the system should refuse
+    // what it can never hold.
     let at = unsafe { libc::mmap(null_mut(), bytes, access, PRIVATE, -1, 0) };
     if at == libc::MAP_FAILED { None } else { Some(at as usize) }
 }
@@ -53,7 +53,7 @@ pub fn discard(at: usize, bytes: usize) {
     if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } == 0 {
         return;
     }
-    // Locked memory does not go back. A new mapping in its place is empty.
+    // Locked memory does not go back; a new mapping is empty.
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: as above.
     let new = unsafe { libc::mmap(at as *mut _, bytes, access, PRIVATE | libc::MAP_FIXED, -1, 0) };
@@ -63,36 +63,36 @@ pub fn discard(at: usize, bytes: usize) {
     }
 }
 
-/// The part shows its file again; returns the bytes dropped, 0 if refused (locked).
+/// The part shows its file again; returns the bytes dropped.
 pub(crate) fn drop_private(at: usize, bytes: usize) -> usize {
     // SAFETY: the caller's; the file has its contents.
     let refused = unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } != 0;
     if refused { 0 } else { bytes }
 }
 
-/// A whole mapping, moved if it must; contents survive.
+/// A whole mapping; contents survive.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller's whole mapping; it uses the new address.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, libc::MREMAP_MAYMOVE) };
     (to != libc::MAP_FAILED).then_some(to as usize)
 }
 
-/// A whole mapping in place; `false`: what follows is not free.
+/// A whole mapping in place; `false`: no room behind it.
 pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
     // SAFETY: the caller's whole mapping, which keeps its place.
     let to = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, 0) };
     to != libc::MAP_FAILED
 }
 
-/// Moves a mapping over what is at `to`; contents survive, hugepages if both are aligned.
+/// Moves a mapping; contents survive, hugepages if both are aligned.
 pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: both are the caller's; what is at `to` may go.
+    // SAFETY: both are the caller's; `to`'s contents may go.
     let moved = unsafe { libc::mremap(at as *mut _, old_bytes, new_bytes, flags, to as *mut libc::c_void) };
     moved != libc::MAP_FAILED
 }
 
-/// Moves memory over `to`; the source then reads as zeros. Linux 5.7.
+/// The source then reads as zeros. Linux 5.7.
 pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     // SAFETY: as in `replace`; the source keeps its place.
@@ -100,7 +100,6 @@ pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     moved != libc::MAP_FAILED
 }
 
-/// The first touch of memory that reads as zeros.
 pub fn touch(at: usize) {
     // SAFETY: the caller's; contents stay.
     unsafe { (at as *mut u8).write_volatile(0) };
@@ -116,9 +115,7 @@ pub fn advise_small(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Pages are read again on touch; returns whether it did. Does nothing if a debugger has set a
-/// breakpoint there, or the system does not report that.
-///
+/// `false`: a debugger's breakpoint may be there.
 /// # Safety
 /// The process has not written to the part, all of one file.
 pub unsafe fn drop_file_pages(part: Range<usize>) -> bool {

@@ -1,7 +1,6 @@
 //! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
-//! 6.11.
+//! **Cost.** A line for each mapping; [`at`] reads up to its own before Linux 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{File, Lines, PathText};
@@ -16,11 +15,11 @@ pub struct Mapping<'a> {
     pub readable: bool,
     pub writable: bool,
     pub offset: usize,
-    /// Or the kernel's (`[stack]`, `[vvar]`); empty: anonymous.
+    /// Empty: anonymous.
     pub name: &'a [u8],
 }
 
-/// Visits the mappings by address; `false`: the system reports none, or not all.
+/// `false`: the system reports none, or not all.
 pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
@@ -31,7 +30,7 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Visits the mapping at an address; `None`: no mapping, or unknown.
+/// `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -74,7 +73,7 @@ struct Query {
     build_id: u64,
 }
 
-/// `PROCMAP_QUERY`: reads and writes a [`Query`]; kind `f`, number 17.
+/// `PROCMAP_QUERY`.
 const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 17;
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
@@ -115,7 +114,6 @@ fn lines() -> Option<Lines> {
     Lines::open(&PathText::new(MAPS)?).ok()
 }
 
-/// The touched pages of a range, as the system reports them.
 pub struct Touched {
     fd: i32,
 }
@@ -125,8 +123,8 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Visits the runs in memory or swapped; other pages hold what they were mapped with, guard
-    /// pages ([`crate::guarded::shut`]) too. Visits the whole range if the system has no answer.
+    /// Visits runs in memory or swapped, or all if the system has no answer. Other pages, guard
+    /// pages too, hold what they were mapped with.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();
@@ -166,7 +164,7 @@ impl Drop for Touched {
     }
 }
 
-/// In memory or swap. Guard pages look like swap, marked from 6.15 on.
+/// Guard pages look like swap, marked from 6.15 on.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;

@@ -1,17 +1,13 @@
 //! A futex lock of one word that knows its holder.
 //!
-//! **What.** Needs no initialisation, memory or C library, so it works during start-up, and can be
-//! held over a `fork`.
-//! **State.** One word of 64 bits; the futex is the lower half:
+//! **State.** 64 bits, for start-up before the C library; the futex is the lower half:
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep: most holders leave within a microsecond, those
-//! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
-//! fair, not re-entrant.
-//! **Failure.** A signal handler that re-enters us makes a thread wait for itself: it reports one
-//! line and aborts. A task cloned past the C library can share its parent's thread pointer, so it
-//! first waits longer than any holder takes.
+//! **Threads.** Spins some 30 µs, since most holders leave within tens of µs and sleeping costs 50
+//! µs in a virtual machine. Not fair, not re-entrant.
+//! **Failure.** A thread that waits for itself (a signal handler) aborts. A task cloned past the C
+//! library can share its parent's thread pointer, so it first waits longer than any holder takes.
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
 pub mod rank;
@@ -25,10 +21,10 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Before sleeping, 28 ns each on an EPYC. Two threads that replace objects of 32 to 512 KiB take
-/// 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// 28 ns each. Two threads that replace objects of 32 to 512 KiB take 0.37 s with 100, 0.27 with
+/// 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
-/// How often, and how long, a thread waits for itself before it aborts.
+/// Waits for itself before a thread aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
@@ -56,12 +52,12 @@ impl<T> Mutex<T> {
     /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// Makes a lock under which no other lock is taken.
+    /// No other lock is taken under it.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
 
-    /// Makes a lock for threads that hold no lock of this or a higher rank.
+    /// No lock of this or a higher rank is held.
     #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
     pub const fn ranked(rank: Rank, value: T) -> Self {
         Self {
@@ -88,7 +84,7 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Locks without blocking, for callers that would otherwise invert the lock order.
+    /// For callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
@@ -100,9 +96,8 @@ impl<T> Mutex<T> {
         })
     }
 
-    /// Locks until [`Mutex::release_after_fork`]. A forking signal handler may have interrupted the
-    /// holder, which still holds it afterwards. `nested`: the interrupted code may hold a lock that
-    /// this holder waits for, so do not wait for ever.
+    /// A forking signal handler may have interrupted the holder. `nested`: that holder may wait for
+    /// the interrupted code, so do not wait for ever.
     pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -117,8 +112,6 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases the lock in the parent and in the child.
-    ///
     /// # Safety
     /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
@@ -145,7 +138,7 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: pairs with the Release swap in `release`: sees the holder's stores.
+        // ORDERING: pairs with the Release swap in `release`.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }
@@ -160,7 +153,6 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Shared by all value types.
 #[cold]
 fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     for _ in 0..SPINS {
@@ -176,8 +168,7 @@ fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     loop {
         let seen = state.load(Ordering::Relaxed);
         if seen == FREE {
-            // ORDERING: pairs with the Release swap in `release`. Contended from here on: others
-            // may sleep too.
+            // ORDERING: pairs with the Release swap in `release`.
             if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }

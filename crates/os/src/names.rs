@@ -1,14 +1,10 @@
 //! Names of code addresses, for reports.
 //!
-//! **What.** [`describe`] finds an address's module, offset and function. The C library and the
-//! dynamic linker may be locked or broken, so `/proc/self/maps` lists the mappings and the module's
-//! file has the symbols.
+//! **What.** Reads `/proc/self/maps` and the module's file, since the dynamic linker may be locked
+//! or broken.
 //! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE`. Names stay mangled:
 //! demangling would need memory.
-//! **Failure.** Unknown parts are left out: run-time code has only its address, a stripped file
-//! only the offset.
-//! **Cost.** Each address: a query and a read of the symbols, 0.1 ms to 1 ms; 0.1 µs for each
-//! mapping where `/proc` must be read. Below 8 KiB of stack, no memory; keeps `errno`.
+//! **Cost.** 0.1 ms to 1 ms an address; below 8 KiB of stack; keeps `errno`.
 //! **Unsafe.** Reads the kernel's module by address.
 
 mod elf;
@@ -30,13 +26,12 @@ struct Name {
 }
 
 impl Name {
-    /// Half a report line.
     const CAPACITY: usize = 512;
     const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
 }
 
 impl Described {
-    /// Returns the path as the kernel names it; `[vdso]` and the like without a file.
+    /// `[vdso]` and the like without a file.
     pub fn path(&self) -> &[u8] {
         self.path.as_bytes()
     }
@@ -45,19 +40,19 @@ impl Described {
         self.offset
     }
 
-    /// Cut to 512 bytes; with the address's offset in the function.
+    /// With the offset in the function.
     pub fn symbol(&self) -> Option<(&[u8], usize)> {
         (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
     }
 }
 
-/// Describes a code address; `None`: no file's code, nor the kernel's.
+/// `None`: no file's code, nor the kernel's.
 #[inline(never)]
 pub fn describe(address: usize) -> Option<Described> {
     describe_near(address, &mut None)
 }
 
-/// `last`: the previous address's mapping, where this one often lies too.
+/// `last` often holds this one too.
 fn describe_near(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let saved = process::errno();
     let found = find(address, last);
@@ -81,7 +76,7 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let in_file = address - mapping.start + mapping.offset;
     described.offset = in_file;
     if let Some(image) = elf::Image::open(mapping) {
-        // The kernel's module is numbered from its start, mapped at offset 0.
+        // The kernel's module is mapped at offset 0.
         described.offset = image.address(in_file).unwrap_or(in_file);
         image.name(described.offset, &mut described.name);
     }
@@ -96,8 +91,7 @@ fn mapping_of(address: usize) -> Option<Mapping> {
     })?
 }
 
-/// Prints a stack of [`crate::unwind`], innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d
-/// (/path/prog+0x1139)`.
+/// Innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
 pub fn print_stack(fd: i32, stack: &[usize]) {
     let mut last = None;
     for (i, address) in stack.iter().enumerate() {
@@ -107,7 +101,6 @@ pub fn print_stack(fd: i32, stack: &[usize]) {
 
 #[inline(never)]
 fn frame(i: usize, address: usize, last: &mut Option<Mapping>) -> Line {
-    /// Of a path's end: all of usual ones.
     const PATH: usize = 384;
     let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
     // The call before may be its function's last instruction.

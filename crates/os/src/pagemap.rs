@@ -1,7 +1,6 @@
-//! The state of pages, by a walk over the process's page tables (`PAGEMAP_SCAN`, Linux 6.7 on).
+//! The state of pages (`PAGEMAP_SCAN`, Linux 6.7 on); keeps `errno`.
 //!
-//! **Cost.** Three system calls a question, one more for each 32 ranges found. **Failure.** `None`
-//! where the system has no such call, or `/proc` is hidden; keeps `errno`.
+//! **Cost.** Three system calls, one more for each 32 ranges found.
 //! **Unsafe.** Calls `ioctl`.
 
 use crate::small_file::{File, PathText};
@@ -17,10 +16,10 @@ const HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
-/// Protects reported pages again; fails unless writes to them are recorded.
+/// Fails unless writes to the pages are recorded.
 const PROTECT: u64 = 1 << 0 | 1 << 1;
 
-/// Pages with all of some categories, none of others, and one of a third set unless it is empty.
+/// Pages with all of some, none of others, and one of a third set unless empty.
 #[derive(Clone, Copy, Default)]
 struct Filter {
     all: u64,
@@ -57,7 +56,7 @@ struct Found {
 pub(crate) struct Pagemap(File);
 
 impl Pagemap {
-    /// `None`: unreadable, or not to be asked ([`thp::may_query`]).
+    /// Or not to be asked ([`thp::may_query`]).
     pub(crate) fn open() -> Option<Self> {
         if !thp::may_query() {
             return None;
@@ -68,7 +67,7 @@ impl Pagemap {
         file.map(Self)
     }
 
-    /// Of whole pages: mapped to memory, and on hugepages.
+    /// Whole pages: mapped to memory, and on hugepages.
     pub(crate) fn mapped_bytes(&self, range: Range<usize>) -> Option<(usize, usize)> {
         let (mut all, mut huge) = (0, 0);
         self.walk(range, Filter { all: PRESENT, ..Filter::default() }, 0, |found, categories| {
@@ -84,13 +83,12 @@ impl Pagemap {
         Some(huge)
     }
 
-    /// Parts of whole pages with contents, in memory or swapped, in order. The rest of private
-    /// memory reads as zeros.
+    /// In memory or swapped. Other private memory reads as zeros.
     pub(crate) fn touched(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |found, _| f(found))
     }
 
-    /// Whether a range of a file is as in the file: no debugger wrote there.
+    /// Whether a part of a file is as in the file: no debugger wrote there.
     pub(crate) fn is_unchanged(&self, range: Range<usize>) -> Option<bool> {
         let mut is_unchanged = true;
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |_, categories| {
@@ -99,21 +97,19 @@ impl Pagemap {
         Some(is_unchanged)
     }
 
-    /// Parts of a private file mapping whose contents may differ from the file's.
+    /// Of a private file mapping: may differ from the file.
     pub(crate) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { none: FILE, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
     }
 
-    /// Parts of it in memory that may differ, and were not written to since
-    /// [`drain_written`](Self::drain_written).
+    /// Of it, not written to since [`drain_written`](Self::drain_written).
     pub(crate) fn unwritten(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { all: PRESENT, none: FILE | WRITTEN, any: 0 }, 0, |found, _| f(found))
     }
 
-    /// Parts written to since the last call; at the first, absent ones too. The range is registered
-    /// for asynchronous write protection. After `None` some may be lost.
+    /// Since the last call; at the first, absent too. `None`: some may be lost.
     pub(crate) fn drain_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
-        // Asked for nothing else, the kernel scans five times as fast.
+        // Asked for nothing else, the kernel is five times as fast.
         self.walk(range, Filter { all: WRITTEN, ..Filter::default() }, PROTECT, |found, _| f(found))
     }
 

@@ -1,9 +1,7 @@
-//! Cache-line write-back, which makes stores durable where caches are not.
+//! Cache-line write-back, which makes stores durable.
 //!
 //! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
-//! not; both wait for older stores to the line, and `sfence` waits for both. `clflush` waits for
-//! each line. Non-temporal stores pass the cache and need only the fence.
-//! **Failure.** [`WriteBack::detect`] is `None` on other architectures.
+//! not; `sfence` waits for both, `clflush` for each line. Non-temporal stores need only the fence.
 //! **Unsafe.** These instructions in assembly (the intrinsics are unstable), once the CPU has
 //! reported them.
 
@@ -24,7 +22,6 @@ enum Instruction {
 const LINE: usize = LINE_BYTES as usize;
 
 impl WriteBack {
-    /// Finds the instruction; `None`: the CPU has none.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
@@ -44,7 +41,6 @@ impl WriteBack {
         flush(self.instruction, core::ptr::from_ref(word).cast());
     }
 
-    /// Begins the write-back of the address's line.
     /// # Safety
     /// The address is mapped.
     #[inline(always)]
@@ -52,7 +48,6 @@ impl WriteBack {
         flush(self.instruction, at);
     }
 
-    /// Past the cache, in parts of 16 bytes.
     /// # Safety
     /// `to` is a multiple of 64, and its line is mapped for writing.
     #[inline(always)]
@@ -61,7 +56,7 @@ impl WriteBack {
         unsafe { store_line(to, line) };
     }
 
-    /// Waits until this thread's write-backs are in memory, or on a path that survives.
+    /// Waits until this thread's write-backs are durable.
     #[inline(always)]
     pub fn fence(self) {
         fence();
@@ -71,11 +66,11 @@ impl WriteBack {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 fn instruction() -> Option<Instruction> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    /// Leaf, and bits of EBX.
+    /// A leaf, and bits of its EBX.
     const FEATURES: u32 = 7;
     const CLFLUSHOPT: u32 = 1 << 23;
     const CLWB: u32 = 1 << 24;
-    /// Bit of EDX, leaf 1.
+    /// EDX, leaf 1.
     const CLFLUSH: u32 = 1 << 19;
     let has = if __cpuid(0).eax < FEATURES { 0 } else { __cpuid_count(FEATURES, 0).ebx };
     match (has & CLWB != 0, has & CLFLUSHOPT != 0) {
@@ -88,8 +83,7 @@ fn instruction() -> Option<Instruction> {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 fn flush(instruction: Instruction, at: *const u8) {
-    // SAFETY: `detect` makes an `Instruction` only after the CPU reported it. The address can be
-    // read; nothing changes.
+    // SAFETY: the CPU reported the instruction; the address can be read.
     unsafe {
         match instruction {
             Instruction::Clwb => core::arch::asm!("clwb [{}]", in(reg) at, options(nostack, preserves_flags)),
@@ -106,9 +100,8 @@ fn flush(instruction: Instruction, at: *const u8) {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
-    // In assembly, which the compiler takes for any store: the intrinsics promise less than a plain
-    // store to later code of the thread. SAFETY: the source is 64 readable bytes; the target is
-    // writable and aligned by contract.
+    // The intrinsics are weaker than plain stores for later code of the thread.
+    // SAFETY: the source is 64 readable bytes; the target is writable and aligned by contract.
     unsafe {
         core::arch::asm!(
             "movups {a}, [{from}]",

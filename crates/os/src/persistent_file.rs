@@ -1,8 +1,5 @@
 //! A file mapped as a persistent heap's memory.
 //!
-//! **What.** [`PersistentFile`] creates or opens a file or a device, locks and maps it, then
-//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents, else
-//! [`Cached`].
 //! **From.** NVAlloc §2.1, §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only on persistent memory, and
 //! makes the file's blocks durable before a store.
 //! ```text
@@ -12,13 +9,11 @@
 //! tmpfs, or a disk's page cache  process crash   Cached
 //! any, opened to be read         process crash   Cached, of private memory
 //! ```
-//! **State.** Address space of the largest length, mapped to the file; `len` of it may be touched.
-//! A reader's mapping is private: a heap can be recovered for inspection while the file stays.
+//! **State.** `len` of the mapping may be touched. A reader's mapping is private, so that recovery
+//! leaves the file alone.
 //! **Threads.** A lock orders changes of length. A caller that shrinks ends all uses of the end.
-//! **Failure.** [`FileError`], before anything has changed. A store to a page for which the full
-//! disk has no room raises a signal; [`Room::Reserved`] and
-//! [`allocate`](craton_base::Space::allocate) make room first. Another process that ignores the
-//! lock and shortens the file raises one too.
+//! **Failure.** A store to a sparse page raises a signal when the disk is full, and so does one
+//! beyond the end if another process shortens the file.
 //! **Unsafe.** Maps and unmaps the file.
 
 pub(crate) mod descriptor;
@@ -37,23 +32,19 @@ use descriptor::{Descriptor, Kind};
 pub use error::FileError;
 pub use media::{Cached, Flushed, UseMedium, WriteBackChoice};
 
-/// Of lengths.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// When pages get their place on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
     /// Pages get their place at the first store, or by [`allocate`](craton_base::Space::allocate).
-    /// This takes least space.
     Sparse,
-    /// Pages get their place as the file grows: a full disk refuses growth. Pages given back lose
-    /// their place.
+    /// As the file grows: a full disk refuses growth. Released pages lose their place.
     Reserved,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileOptions {
-    /// The most bytes of the file; address space is reserved for them.
+    /// Most bytes of the file, reserved in address space.
     pub limit: u64,
     pub access: Access,
     pub room: Room,
@@ -77,7 +68,6 @@ impl Sharing {
     }
 }
 
-/// A file before its medium is chosen.
 #[derive(Debug)]
 pub struct PersistentFile {
     pub(crate) file: Descriptor,
@@ -86,7 +76,7 @@ pub struct PersistentFile {
     len: AtomicU64,
     room: Room,
     access: Access,
-    /// A store is durable once its line is: the file system has no part in it.
+    /// Stores need no sync of the file system.
     is_synchronous: bool,
     pub(crate) resizing: Mutex<()>,
 }
@@ -97,7 +87,7 @@ unsafe impl Send for PersistentFile {}
 unsafe impl Sync for PersistentFile {}
 
 impl PersistentFile {
-    /// Creates a file of zeros. A failure leaves no file behind.
+    /// A failure leaves no file behind.
     pub fn create(path: &CStr, len: u64, options: FileOptions) -> Result<Self, FileError> {
         check_len(len)?;
         if options.access == Access::ReadOnly {
@@ -131,7 +121,6 @@ impl PersistentFile {
 
     pub(crate) fn map(file: Descriptor, len: u64, options: FileOptions, sharing: Sharing) -> Result<Self, FileError> {
         let FileOptions { access, room, limit } = options;
-        // A device cannot grow.
         let limit = if file.kind == Kind::File { limit } else { len };
         let refused = FileError::AddressSpace(limit);
         let bytes = limit.checked_next_multiple_of(process::page_size() as u64).ok_or(refused)?;
@@ -159,12 +148,11 @@ impl PersistentFile {
         Ok(Self { file, base, limit, len, room, access, is_synchronous, resizing })
     }
 
-    /// Returns the promise of [`WriteBackChoice::Auto`]'s medium.
     pub fn promise(&self) -> Promise {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
-    /// Whether syncs make the contents survive a power failure: not on a file system in memory.
+    /// Whether syncs survive a power failure: not on a file system in memory.
     pub fn is_on_disk(&self) -> bool {
         !self.file.is_in_memory()
     }
@@ -197,7 +185,7 @@ impl PersistentFile {
 
     #[inline(always)]
     pub(crate) fn len(&self) -> u64 {
-        // ORDERING: pairs with `resize`: new pages are in the file before they are used.
+        // ORDERING: pairs with `resize`: new pages are in the file before use.
         self.len.load(Ordering::Acquire)
     }
 
@@ -208,7 +196,7 @@ impl PersistentFile {
         if at >= len || !at.is_multiple_of(bytes) {
             outside(at, bytes, len);
         }
-        // SAFETY: below `len`, a multiple of the page, so all bytes are in the mapping.
+        // SAFETY: below `len`, a multiple of the page: all bytes are mapped.
         unsafe { self.base.add(at as usize) }
     }
 
@@ -218,7 +206,6 @@ impl PersistentFile {
         unsafe { &*self.at(at, 8).cast() }
     }
 
-    /// Words of 4 or 8 bytes.
     fn array<T>(&self, at: u64, words: usize) -> Option<&[T]> {
         let (size, len) = (size_of::<T>() as u64, self.len());
         let end = size.checked_mul(words as u64).and_then(|bytes| bytes.checked_add(at));
@@ -229,12 +216,12 @@ impl PersistentFile {
         Some(unsafe { core::slice::from_raw_parts(self.base.add(at as usize).cast(), words) })
     }
 
-    /// Copies words of a shared mapping by a system call, which costs less than a page fault.
+    /// A system call costs less than page faults.
     fn copy(&self, at: u64, into: &mut [u64]) -> bool {
         // Private pages may differ from the file's.
         let is_shared = self.access == Access::ReadWrite && self.file.kind == Kind::File && !self.is_synchronous;
         let bytes = size_of_val(into);
-        // SAFETY: the words are as long as stated, and any bytes are words.
+        // SAFETY: the words' own bytes; any bits are words.
         let bytes = unsafe { core::slice::from_raw_parts_mut(into.as_mut_ptr().cast::<u8>(), bytes) };
         is_shared && self.file.read(at, bytes).is_ok()
     }

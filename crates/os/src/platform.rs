@@ -3,7 +3,6 @@
 use crate::{Region, guarded, mapping, process, processor_ns, thp};
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
-/// Stateless.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Linux;
 

@@ -1,6 +1,6 @@
-//! Facts of the process: error number, page size, memory, limits, privilege.
+//! Facts of the process.
 //!
-//! **Unsafe.** Calls the C library's queries, and reads `errno`.
+//! **Unsafe.** Calls the C library's queries; accesses `errno`.
 
 use crate::call;
 use crate::small_file::{PathText, read_start};
@@ -17,28 +17,25 @@ pub fn set_errno(value: i32) {
 
 pub const ENOMEM: i32 = libc::ENOMEM;
 pub const EINVAL: i32 = libc::EINVAL;
-/// Something of it is in use.
 pub const EBUSY: i32 = libc::EBUSY;
-/// It would wait for itself.
 pub const EDEADLK: i32 = libc::EDEADLK;
-/// The time is over.
 pub const ETIMEDOUT: i32 = libc::ETIMEDOUT;
 pub const ECANCELED: i32 = libc::ECANCELED;
 
 pub fn page_size() -> usize {
-    // SAFETY: no preconditions; the kernel always passes AT_PAGESZ.
+    // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Whether the process is set-uid or the like: do not trust the environment.
+/// Set-uid or the like: do not trust the environment.
 pub fn is_privileged() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Returns the null-ended `NAME=value` strings; null before the C library's set-up.
+/// Null before the C library's set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
-    // SAFETY: as POSIX declares it.
+    // SAFETY: POSIX's declaration.
     unsafe extern "C" {
         static environ: *const *const core::ffi::c_char;
     }
@@ -46,9 +43,9 @@ pub fn environment() -> *const *const core::ffi::c_char {
     unsafe { environ }
 }
 
-/// Returns the bytes of physical memory; 0: unknown.
+/// In bytes; 0: unknown.
 pub fn physical_memory() -> usize {
-    // SAFETY: zeros are a valid `sysinfo`, which the call fills.
+    // SAFETY: zeros are a valid `sysinfo`.
     let info = unsafe {
         let mut info: libc::sysinfo = core::mem::zeroed();
         if libc::sysinfo(&mut info) != 0 {
@@ -59,7 +56,7 @@ pub fn physical_memory() -> usize {
     (info.totalram as usize).saturating_mul(info.mem_unit as usize)
 }
 
-/// Returns the limit of `ulimit -v`, in bytes.
+/// `ulimit -v`, in bytes.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` can be written.
@@ -67,21 +64,20 @@ pub fn address_space_limit() -> Option<usize> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// Returns the thread's CPU, possibly stale.
+/// Possibly stale.
 pub fn cpu() -> usize {
     // Models are deterministic.
     if cfg!(loom) {
         return 0;
     }
-    // SAFETY: no preconditions; a failure is -1.
+    // SAFETY: no preconditions.
     unsafe { libc::sched_getcpu().max(0) as usize }
 }
 
-/// Eight bytes, by the kernel's word; keeps `errno`.
+/// Eight bytes; keeps `errno`.
 pub fn can_read(at: usize) -> bool {
     let saved = errno();
-    // SAFETY: the kernel reads the mask of eight bytes, if it can, before it rejects the invalid
-    // operation; nothing changes.
+    // SAFETY: the kernel reads the mask before it rejects the invalid operation; nothing changes.
     let answer = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, !0u32, at, 0usize, 8usize) };
     let refused = errno();
     set_errno(saved);
@@ -108,14 +104,13 @@ pub fn code_of_libc() -> usize {
     libc::strlen as *const () as usize
 }
 
-/// Returns a number that other processes cannot guess.
+/// Other processes cannot guess it.
 pub fn random_seed() -> u64 {
     let [a, b] = random_words();
     a ^ b
 }
 
-/// The kernel's, of program start; constants without them. The C library makes the stack's guard of
-/// the first, its pointers' key of the second.
+/// Of program start, else constants. The C library uses them for stack guard and pointers' key.
 pub fn random_words() -> [u64; 2] {
     // SAFETY: AT_RANDOM points at 16 bytes that live as long as the process.
     unsafe {
@@ -128,22 +123,21 @@ pub fn random_words() -> [u64; 2] {
     }
 }
 
-/// Copies the process's name (threads' may differ), at most 15 bytes; returns the length.
+/// At most 15 bytes; returns the length.
 pub fn name(name: &mut [u8; 16]) -> usize {
     let path = PathText::new(b"/proc/self/comm");
     let read = path.and_then(|path| read_start(&path, name).ok()).unwrap_or_default();
     read.iter().position(|b| *b == b'\n').unwrap_or(read.len())
 }
 
-/// Duplicates standard error to a high, close-on-exec descriptor; returns standard error itself on
-/// failure.
+/// Duplicates standard error to a high, close-on-exec descriptor, if it can.
 pub fn keep_stderr() -> i32 {
     // SAFETY: touches no memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
     if kept < 0 { libc::STDERR_FILENO } else { kept }
 }
 
-/// Whether [`append_to_file`] would likely succeed; makes nothing, keeps `errno`.
+/// Whether [`append_to_file`] would likely succeed; keeps `errno`.
 pub fn can_append(path: &[u8]) -> bool {
     let saved = errno();
     // O_NONBLOCK: a pipe without a reader would wait.
@@ -158,7 +152,6 @@ pub fn can_append(path: &[u8]) -> bool {
     can
 }
 
-/// `path` ends by 0.
 fn folder_can_be_written(path: &[u8]) -> bool {
     let mut folder = [0; 512];
     let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -167,12 +160,11 @@ fn folder_can_be_written(path: &[u8]) -> bool {
         return false;
     }
     folder[..text.len()].copy_from_slice(text);
-    // SAFETY: the path ends by 0.
+    // SAFETY: a terminated path.
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// Appends to the file at `path`, which ends by 0; new files get mode 0600. File-size limits and
-/// broken pipes are failures with `errno`: their signals are suppressed.
+/// `path` ends by 0; mode 0600. Signals of file-size limits and broken pipes are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
     if fd < 0 {
@@ -187,7 +179,7 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
 }
 
 fn write_without_signals(fd: i32, text: &[u8]) -> isize {
-    // SAFETY: zeros are valid signal sets, filled before use.
+    // SAFETY: zeros are valid signal sets.
     unsafe {
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
             (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());

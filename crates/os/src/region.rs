@@ -1,15 +1,12 @@
-//! The heap's region: one range of address space, preceded by the metadata of its pages.
+//! The heap's region: one range of address space, preceded by its metadata, usable from the front.
 //!
-//! **What.** Reserved once at the largest size, inaccessible and so free; made usable from the
-//! front in large steps. The metadata arrays ("parts") grow with the heap.
 //! ```text
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
-//! Where a limit on address space counts reservations, the region lies where the system puts no
-//! mappings by itself, and is mapped as it becomes usable.
-//! **Cost.** Two mappings for each part, two or three for the heap.
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the region's own reservation.
+//! Where a limit counts reservations, the region lies where the system puts no mappings, and is
+//! mapped as it becomes usable.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on its own reservation.
 
 use crate::mapping::{self, unmap};
 use crate::{process, thp};
@@ -17,12 +14,11 @@ use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
-/// Tried for a region that reserves nothing.
 const PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PartSpec {
-    /// Bytes for each hugepage, at least 1.
+    /// At least 1.
     pub bytes_per_hugepage: usize,
 }
 
@@ -37,7 +33,6 @@ pub struct Region {
     base: usize,
     capacity: HugePages,
     granted: HugePages,
-    /// Nothing is reserved.
     is_mapped_late: bool,
     parts: [Part; MAX_PARTS],
     metadata_bytes: usize,
@@ -59,7 +54,7 @@ impl Region {
         metadata_bytes: 0,
     };
 
-    /// Halves `capacity` on refusal, down to `least`. At most 4 parts.
+    /// Halves `capacity` on refusal. At most 4 parts.
     pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
         let mut capacity = capacity;
         loop {
@@ -75,7 +70,7 @@ impl Region {
 
     fn exactly(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
-        // SAFETY: a new mapping without access, where the kernel chooses.
+        // SAFETY: a new mapping where the kernel chooses.
         let start = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             libc::mmap(null_mut(), total, libc::PROT_NONE, flags, -1, 0)
@@ -92,20 +87,17 @@ impl Region {
         Some(Self::laid_out(start, capacity, specs))
     }
 
-    /// Reserves nothing. `None`: no free place. Mappings that the program puts into it end its
-    /// growth. At most 4 parts.
+    /// The program's mappings in it end its growth. At most 4 parts.
     pub fn unreserved(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
         let probe = mapping::map(process::page_size(), process::page_size())?;
         unmap(probe, process::page_size());
-        // The system's own places are near the probe, programs and their heaps at two thirds of the
-        // whole.
+        // The system's places are near the probe, programs' at two thirds of the whole.
         let huge = HugePages(1).bytes().0;
         let start = (13..13 + PLACES).map(|i| (probe - probe / 64 * i) & !(huge - 1)).find(|at| is_free(*at, total))?;
         Some(Self { is_mapped_late: true, ..Self::laid_out(start, capacity, specs) })
     }
 
-    /// Parts, heap, and what aligns the heap.
     fn total(capacity: HugePages, specs: &[PartSpec]) -> Option<usize> {
         assert!(specs.len() <= MAX_PARTS);
         let metadata: usize = specs.iter().map(|s| s.bytes(capacity)).sum();
@@ -168,7 +160,7 @@ impl Region {
     }
 }
 
-/// On small pages, where nothing is mapped.
+/// Where nothing is mapped.
 pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: replaces no mapping.
@@ -185,7 +177,6 @@ pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     Some(got as usize)
 }
 
-/// May be longer than a limit allows.
 fn is_free(at: usize, bytes: usize) -> bool {
     let saved = process::errno();
     process::set_errno(0);
@@ -243,7 +234,6 @@ impl Floor for Region {
     }
 
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
-        // Kernels without hugepages refuse: small pages then.
         match advice {
             Advice::Huge => self.advise_with(range, libc::MADV_HUGEPAGE).is_ok() && thp::is_on(),
             Advice::Small => self.advise_with(range, libc::MADV_NOHUGEPAGE).is_ok(),

@@ -1,15 +1,12 @@
-//! System calls that restrict the program or change namespaces, for interposers. Failure: -1 and
-//! `errno`.
+//! System calls that restrict the program, for interposers.
 //!
 //! **Unsafe.** System calls with the caller's arguments.
 
 use core::ffi::{c_int, c_ulong};
 
-/// The `errno` of `setns` on a time namespace, in a process with several threads.
+/// Of `setns` on a time namespace, with several threads.
 pub const EUSERS: c_int = libc::EUSERS;
-/// The option of `prctl` that loads a filter of system calls, or allows the least.
 pub const SET_SECCOMP: c_int = libc::PR_SET_SECCOMP;
-/// The option of `prctl` that unprivileged programs must set before a filter.
 pub const SET_NO_NEW_PRIVS: c_int = libc::PR_SET_NO_NEW_PRIVS;
 
 pub fn unshare(flags: c_int) -> c_int {

@@ -1,16 +1,11 @@
 //! Restartable sequences: per-CPU arrays of pointers without locks or atomic instructions.
 //!
-//! **What.** [`Rseq::pop`] and [`Rseq::push`] run a few instructions on the current CPU's memory;
-//! the kernel restarts them when it interrupts the thread. A table maps CPUs to their memory. A
-//! thread that removes a pointer from the table and then calls [`Rseq::interrupt`] owns that
-//! memory.
-//! **From.** Linux's `rseq(2)`, registered by glibc 2.35 for each thread. We write only the
-//! registered area's pointer to the critical section.
+//! **From.** Linux's `rseq(2)`, registered by glibc 2.35 for each thread. The kernel restarts
+//! interrupted sections. A thread that removes a table's entry and calls [`Rseq::interrupt`] owns
+//! its memory.
 //! **Units.** CPUs by `mm_cid` (below the lesser of threads and CPUs), else by CPU number.
-//! **Failure.** [`Rseq::find`] is `None` without registration (old C library,
-//! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user). [`Rseq::is_registered`] is false in
-//! a thread cloned past the C library without it: nothing would restart its sequences, so it must
-//! begin none.
+//! **Failure.** [`Rseq::find`] is `None` without registration
+//! (`GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user).
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
@@ -26,63 +21,59 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Entries of a table; CPUs beyond go without.
+/// CPUs beyond go without.
 pub const PROCESSORS: usize = 1024;
 
-/// Each CPU's memory; null means none.
+/// Null: no memory.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
-/// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
+/// Byte offset of length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub counts: u32,
     pub slots: u32,
 }
 
-/// The distance between two CPUs' [`Counting`] arrays: a power of two.
+/// Between two CPUs' [`Counting`] arrays.
 pub const AREA: usize = 1 << AREA_SHIFT;
 const AREA_SHIFT: u32 = 23;
 /// Linux on x86-64 has no higher CPU number.
 pub const AREAS: usize = 8192;
 
-/// Pointers of a [`Counting`].
 pub const COUNTING: usize = 253;
 
-/// An array that also counts takes, in the store that takes. Zeros yield nothing. Clearing owner
-/// and capacity and then calling [`Rseq::interrupt`] makes it the caller's.
+/// Zeros yield nothing. Clearing owner and capacity, then [`Rseq::interrupt`], makes it the
+/// caller's.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Counting {
     /// Lowest byte: length; others: pointers ever taken.
     pub word: AtomicU64,
-    /// The owner, whose requests may take pointers.
+    /// Only its requests may take pointers.
     pub owner: AtomicUsize,
-    /// The capacity, up to [`COUNTING`].
+    /// At most [`COUNTING`].
     pub capacity: AtomicU32,
     pub note: AtomicU32,
     pub slots: [AtomicPtr<u8>; COUNTING],
 }
 
-/// Where threads' areas are, and how CPUs are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rseq {
     /// From the thread pointer.
     offset: isize,
-    /// To the CPU number, from the thread pointer.
+    /// The CPU number, from the thread pointer.
     number: isize,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 2048);
 
-/// Of the kernel's `struct rseq`.
 const CPU_ID_START: isize = 0;
 const CPU_ID: isize = 4;
 const MM_CID: isize = 24;
-/// AT_RSEQ_FEATURE_SIZE: bytes in use. The C library's size can be less.
+/// AT_RSEQ_FEATURE_SIZE.
 const FEATURE_SIZE: u64 = 27;
 const WITH_MM_CID: u64 = 28;
 
-/// Of an area.
 const LEAST_SIZE: u32 = 32;
 const UNREGISTER: i32 = 1;
 
@@ -93,7 +84,7 @@ impl Rseq {
     pub fn find() -> Option<Self> {
         let (offset, size) = (weak!("__rseq_offset") as *const isize, weak!("__rseq_size") as *const u32);
         // SAFETY: the C library's two constants have these types; an area of size > 0 is the
-        // thread's, and the feature size bounds its fields.
+        // thread's.
         unsafe {
             if !arch::SUPPORTED || offset.is_null() || size.is_null() || *size == 0 {
                 return None;
@@ -107,7 +98,7 @@ impl Rseq {
         }
     }
 
-    /// Whether CPUs are numbered by `mm_cid`.
+    /// By `mm_cid`.
     pub fn is_compact(&self) -> bool {
         self.number == self.offset + MM_CID
     }
@@ -119,9 +110,8 @@ impl Rseq {
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
     }
 
-    /// Whether this thread registered the area. A thread whose thread-local memory the program made
-    /// has zeros there; one that shares its parent's has the parent's. Asks the kernel; trusts the
-    /// area if system calls are restricted.
+    /// False in a thread cloned without the C library: nothing would restart its sequences. Trusts
+    /// the area if system calls are restricted.
     pub fn is_registered(&self) -> bool {
         // SAFETY: as in `processor`.
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
@@ -136,8 +126,7 @@ impl Rseq {
         let area = thread::pointer().wrapping_add_signed(self.offset);
         // glibc registers 32 bytes; from 2.40 on, all that the kernel uses.
         let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
-            // SAFETY: changes nothing: unregistering with a wrong signature has one error for this
-            // area, another for others.
+            // SAFETY: a wrong signature changes nothing; its error tells this area from others.
             let refused = unsafe { libc::syscall(libc::SYS_rseq, area, size, UNREGISTER, !arch::SIGNATURE) } != 0;
             refused && process::errno() == libc::EPERM
         });
@@ -145,18 +134,17 @@ impl Rseq {
         known
     }
 
-    /// The last pointer; null: empty, or the CPU has no memory.
+    /// Null: empty, or the CPU has no memory.
     /// # Safety
-    /// Each entry of the table is null or memory, mapped for ever, with an array at the place that
-    /// only these functions use.
+    /// Each entry of the table is null or permanent memory, with an array at the place that only
+    /// these functions use.
     #[inline]
     pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    /// Pushes a pointer; `false`: full, or the CPU has no memory.
-    ///
+    /// `false`: full, or the CPU has no memory.
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]
@@ -165,17 +153,17 @@ impl Rseq {
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
     }
 
-    /// The last pointer of the counting array; null: empty, or not the owner's.
+    /// Null: empty, or not the owner's.
     /// # Safety
-    /// `at` lies in a permanent mapping of [`AREAS`] areas, as far from its start as an array in
-    /// its area. Only these functions use arrays. The thread is [registered](Rseq::is_registered).
+    /// `at` is an array in a permanent mapping of [`AREAS`] areas that only these functions use.
+    /// The thread is [registered](Rseq::is_registered).
     #[inline(always)]
     pub unsafe fn pop_counted(&self, at: usize, owner: usize) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { arch::pop_counted(self, at, owner) }
     }
 
-    /// Pushes a pointer; `false`: full.
+    /// `false`: full.
     ///
     /// # Safety
     /// As [`Rseq::pop_counted`].
@@ -185,8 +173,7 @@ impl Rseq {
         unsafe { arch::push_counted(self, at, pointer) }
     }
 
-    /// The last pointers, in order of arrival, as many as fit into `into`; returns how many. None
-    /// if not the owner's.
+    /// Returns how many, 0 if not the owner's.
     /// # Safety
     /// As [`Rseq::pop_counted`].
     pub unsafe fn pop_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
@@ -194,7 +181,7 @@ impl Rseq {
         unsafe { arch::pop_many(self, at, owner, into) }
     }
 
-    /// The first ones that fit; returns how many.
+    /// Returns how many.
     /// # Safety
     /// As [`Rseq::pop_counted`].
     pub unsafe fn push_many(&self, at: usize, from: &[*mut u8]) -> usize {
@@ -202,8 +189,7 @@ impl Rseq {
         unsafe { arch::push_many(self, at, from) }
     }
 
-    /// Restarts all sections on any CPU: none still uses memory removed from the table. `false`:
-    /// refused, or not to be asked.
+    /// Restarts all sections: none still uses memory removed from the table. `false`: refused.
     pub fn interrupt(&self) -> bool {
         if !thp::may_query() {
             return false;

@@ -1,21 +1,15 @@
-//! A page of the process that a file shows to others.
-//!
-//! **What.** [`share`] puts a new file's page in place of a page of data, with its contents. Every
-//! later store is in the file at once, however the process ends. [`unshare`] puts a private page
-//! there again.
+//! A page of the process that a file shows to others, however the process ends.
 //!
 //! **Threads.** A store between the copy and the mapping is lost: [`share`] early, or count again.
-//!
-//! **Failure.** `errno`; the page stays as it was. Room is allocated first: a full disk is an
-//! error, not a signal.
-//!
+//! **Failure.** `errno`; the page stays. Room is allocated first: a full disk is an error, not a
+//! signal.
 //! **Unsafe.** Maps over the caller's page.
 
 use crate::process::errno;
 use crate::{call, file_map};
 use core::ffi::c_void;
 
-/// Of the page. Machines with larger pages cannot map it alone.
+/// Machines with larger pages cannot map it alone.
 pub const BYTES: usize = 4096;
 
 const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -53,10 +47,10 @@ pub unsafe fn share(page: *mut u8, path: &[u8]) -> Result<(), i32> {
     result
 }
 
-/// With its contents.
+/// A private page with the contents.
 ///
 /// # Safety
-/// As [`share`], which succeeded for it; no other thread runs, as in a fork's child.
+/// As [`share`], which succeeded; no other thread runs, as in a fork's child.
 pub unsafe fn unshare(page: *mut u8) -> bool {
     let mut copy = [0u8; BYTES];
     // SAFETY: by the contract.
@@ -80,7 +74,7 @@ unsafe fn over(page: *mut u8, flags: i32, fd: i32) -> Result<(), i32> {
 
 /// `path` ends by 0.
 pub fn remove(path: &[u8]) -> bool {
-    // SAFETY: the path ends by 0.
+    // SAFETY: a terminated path.
     unsafe { libc::unlink(call::path(path).as_ptr()) == 0 }
 }
 

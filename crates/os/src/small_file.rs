@@ -1,7 +1,5 @@
 //! Small system files, read into buffers on the stack.
 //!
-//! **What.** A path under construction ([`PathText`]), a file's start ([`read_start`]), a file by
-//! lines ([`Lines`]), which skips lines longer than its buffer. **Failure.** [`Unread`].
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. The caller keeps `errno`.
 //! **Unsafe.** Calls `pread64`, `ioctl` and `close`.
 
@@ -59,7 +57,7 @@ impl Unread {
         matches!(self.0, libc::ENOENT | libc::ENODEV)
     }
 
-    /// For want of resources: a retry may succeed.
+    /// A retry may succeed.
     pub(crate) fn passes(self) -> bool {
         matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
     }
@@ -78,7 +76,6 @@ impl File {
         usize::try_from(call::read(self.0, into)).map_err(|_| Unread::now())
     }
 
-    /// Negative on error.
     /// # Safety
     /// `question` is the address of the request's structure, to be read and written.
     pub(crate) unsafe fn ioctl(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
@@ -86,7 +83,6 @@ impl File {
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
-    /// `None`: past the file's end, or unreadable.
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
             // SAFETY: the buffer has this length.
@@ -113,7 +109,6 @@ pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Result<&'a 
 pub(crate) struct Lines {
     file: File,
     buffer: [u8; Lines::LONGEST],
-    /// Unread part of the buffer.
     from: usize,
     to: usize,
     ended: bool,

@@ -1,12 +1,8 @@
 //! Stamps that grow along every order that threads can observe.
 //!
-//! **What.** A call of [`Stamps::next`] that happens before another gets the smaller stamp.
-//! Unordered calls may get equal stamps from the CPU's clock.
+//! **What.** Unordered calls may get equal stamps. The clock begins anew with the machine.
 //! **From.** Intel's manual, volume 3, §17.17: `rdtscp` reads the counter after all earlier loads.
-//! An invariant counter runs at one rate on all CPUs; Linux lists it as a clock source only while
-//! no CPU runs behind another.
-//! **Threads.** The clock begins anew with the machine: compare stamps within a run.
-//! **Cost.** The clock: no shared memory. Else an atomic addition to a shared word.
+//! Linux lists an invariant counter as a clock source only while no CPU runs behind another.
 //! **Unsafe.** Calls the instruction, after the CPU has reported it.
 
 use crate::small_file::{PathText, read_start};
@@ -21,12 +17,11 @@ pub struct Stamps {
 const SOURCES: &[u8] = b"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 impl Stamps {
-    /// Uses the processor's counter if the system trusts it.
+    /// If the system trusts it.
     pub fn detect() -> Self {
         Self { is_clock: arch::has_clock() && lists_clock(), counter: AtomicU64::new(0) }
     }
 
-    /// Counts 1, 2, 3 and so on.
     pub const fn counter() -> Self {
         Self { is_clock: false, counter: AtomicU64::new(0) }
     }
@@ -35,7 +30,7 @@ impl Stamps {
         self.is_clock
     }
 
-    /// Returns a stamp above all earlier ones, at least 1.
+    /// Above all earlier ones, at least 1.
     #[inline]
     pub fn next(&self) -> u64 {
         if self.is_clock {
@@ -56,10 +51,10 @@ fn lists_clock() -> bool {
 mod arch {
     use core::arch::x86_64::{__cpuid, __rdtscp};
 
-    /// Leaf of power management; EDX bit 8: invariant counter.
+    /// EDX bit 8: invariant counter.
     const POWER: u32 = 0x8000_0007;
     const INVARIANT: u32 = 1 << 8;
-    /// Leaf of extended features; EDX bit 27: `rdtscp`.
+    /// EDX bit 27: `rdtscp`.
     const EXTENDED: u32 = 0x8000_0001;
     const RDTSCP: u32 = 1 << 27;
 

@@ -1,6 +1,6 @@
-//! Optional symbols: the library needs only the C library, yet serves a C++ runtime.
+//! Optional symbols: the library serves a C++ runtime without needing it.
 //!
-//! **Unsafe.** Reads the global offset table, and calls `dlsym` if it is there.
+//! **Unsafe.** Reads the global offset table; calls `dlsym`.
 
 use core::ffi::CStr;
 
@@ -23,7 +23,7 @@ macro_rules! weak {
     }};
 }
 
-/// Stable Rust lacks weak references: uses `dlsym`.
+/// Stable Rust lacks weak references.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[macro_export]
 macro_rules! weak {
@@ -41,7 +41,7 @@ pub fn dlsym_address() -> usize {
     libc::dlsym as *const () as usize
 }
 
-/// Finds a symbol by the program's search, now; or returns 0.
+/// By the program's search; 0: none.
 pub fn find(name: &CStr) -> usize {
     let dlsym = weak!("dlsym");
     if dlsym == 0 {

@@ -1,4 +1,4 @@
-//! Tasks past the C library's threads, for interposers of `clone`. Failure: -1 and `errno`.
+//! Tasks past the C library's threads, for interposers of `clone`.
 //!
 //! **Unsafe.** Calls the C library with the caller's arguments.
 
@@ -6,11 +6,9 @@ use core::ffi::{c_int, c_void};
 
 pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 
-/// The system call's number.
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// Calls `clone(2)`, with the function's argument, parent's place for the number, thread pointer,
-/// child's place.
+/// Arguments: the function's, parent's place for the number, thread pointer, child's place.
 ///
 /// # Safety
 /// As the C library's function.
@@ -20,7 +18,7 @@ pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arg
     unsafe { __clone(function, stack, flags, argument, parent, pointer, child) }
 }
 
-// SAFETY: glibc's signature, whose last three arguments are optional.
+// SAFETY: glibc's signature; the last three arguments are optional.
 unsafe extern "C" {
     fn __clone(
         function: *mut c_void,

@@ -3,7 +3,6 @@ use crate::*;
 use craton_base::{Advice, Ask, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
-/// In a private directory, removed when dropped.
 pub(crate) struct Tree(std::string::String);
 
 impl Tree {
@@ -27,7 +26,6 @@ impl Tree {
         std::path::Path::new(&self.0).join(path)
     }
 
-    /// And the directories above it.
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -84,7 +82,6 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
             *(region.part(0) as *mut u8).add(granted as usize * 80 - 1) = 1;
         }
     }
-    // A mapping in the way ends the growth; memory stays.
     let way = region.base() + 60 * huge;
     let in_the_way = crate::region::map_at(way, process::page_size()).unwrap();
     assert_eq!(in_the_way, way);
@@ -93,7 +90,6 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
     assert_eq!(region.granted(), HugePages(60));
     crate::mapping::unmap(in_the_way, process::page_size());
     region.reserve(HugePages(61)).unwrap();
-    // Another region finds another place.
     let third = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();
     assert_ne!(third.base(), region.base());
 }
@@ -152,7 +148,6 @@ fn the_process_knows_its_page_size_and_the_clock_runs() {
     assert!(!process::is_privileged());
 }
 
-/// Of this test, 0-terminated.
 fn file(name: &str) -> (std::path::PathBuf, Vec<u8>) {
     let path = std::env::temp_dir().join(std::format!("craton-os-{name}-{}", process::id()));
     let mut bytes = path.to_str().expect("a path of text").as_bytes().to_vec();
@@ -177,7 +172,6 @@ fn a_file_map_grows_by_windows_and_is_cut_at_the_end() {
     assert_eq!((text[text.len() - 16], text[text.len() - 8]), (3, 4));
     second.finish(4096);
     assert_eq!(std::fs::read(&path).unwrap(), text[..4096]);
-    // The next recorder begins with an empty file.
     FileMap::create(&bytes, 4096).unwrap().leave();
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
     std::fs::remove_file(&path).unwrap();

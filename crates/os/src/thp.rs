@@ -1,8 +1,7 @@
-//! Transparent hugepages: whether the system provides them, and where some are.
+//! Transparent hugepages.
 //!
 //! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
-//! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
-//! final after [`keep_answer`].
+//! or are `None`. **Cost.** Three system calls a question.
 //! **Unsafe.** Calls `prctl`, `madvise` and `mincore`.
 
 use crate::CoarseClock;
@@ -14,7 +13,6 @@ use craton_base::{Clock, CollapseError, NoMemory};
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// To [`is_on`] and [`is_always`], or [`UNKNOWN`].
 static LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const NEVER: u8 = 1;
@@ -27,7 +25,7 @@ const LASTS_NS: u64 = 1_000_000_000;
 
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Makes no system call from now on: one could kill the process.
+/// A system call could kill the process.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
@@ -37,7 +35,7 @@ pub fn may_query() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// The mode is not `never`, nor has `prctl` disabled them. Up to a second old.
+/// Neither `never` nor disabled by `prctl`. Up to a second old.
 pub fn is_on() -> bool {
     let now = CoarseClock.now_ns();
     let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
@@ -73,7 +71,7 @@ fn query() -> u8 {
     }
 }
 
-/// Makes whole resident hugepages physically huge (`MADV_COLLAPSE`, Linux 6.1). Contents survive.
+/// `MADV_COLLAPSE`, Linux 6.1. Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
     // SAFETY: moves memory to other frames; unmapped ranges are refused.
@@ -89,7 +87,7 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     }
 }
 
-/// The caller's whole pages, Linux 5.14. *Refused:* a part may be backed.
+/// Linux 5.14. *Refused:* a part may be backed.
 pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
     let saved = process::errno();
     // SAFETY: contents survive; unmapped ranges are refused.
@@ -100,7 +98,7 @@ pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// Returns the resident bytes of whole mapped pages; 0 if unknown.
+/// Of whole mapped pages; 0: unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
     if !may_query() {
         return 0;
@@ -119,13 +117,12 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
     resident
 }
 
-/// Returns the bytes of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
+/// Of whole pages; `None`: unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// Returns the bytes of whole pages mapped to memory, and on hugepages; `None` if unknown, as
-/// before Linux 6.7.
+/// Of whole pages: in memory, and on hugepages; `None` as [`huge_bytes`].
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
     Pagemap::open()?.mapped_bytes(at..at + len)
 }

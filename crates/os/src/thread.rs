@@ -1,6 +1,6 @@
-//! Threads: exit hooks, fork handlers, and the background thread.
+//! Threads: exit hooks, fork handlers, the background thread.
 //!
-//! **Unsafe.** Calls the POSIX thread functions; reads the thread pointer by assembly.
+//! **Unsafe.** Calls POSIX thread functions; reads the thread pointer.
 
 pub mod block;
 
@@ -11,11 +11,11 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
 
-/// Called at the end of a thread whose value is not null.
+/// Only for a value that is not null.
 pub type AtExit = unsafe extern "C" fn(*mut c_void);
 
 impl Key {
-    /// Creates a key. `None`: the process has no more. Allocates nothing.
+    /// `None`: the process has no more keys. Allocates nothing.
     pub fn create(at_exit: Option<AtExit>) -> Option<Self> {
         let mut key = 0;
         // SAFETY: `key` can be written; the handler's library stays loaded.
@@ -30,37 +30,36 @@ impl Key {
         Self(number)
     }
 
-    /// The thread's; 0: unset.
+    /// 0: unset.
     pub fn get(self) -> usize {
         // SAFETY: the key exists.
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// Sets the thread's value. From the 33rd key on, the C library allocates here.
+    /// From the 33rd key on, the C library allocates here.
     pub fn set(self, value: usize) {
-        // SAFETY: the key exists; the C library does not read the value.
+        // SAFETY: the key exists; nothing reads through the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
     }
 }
 
-/// Registers functions to call before a `fork`, after it in the parent, and after it in the child.
 pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
-    // SAFETY: the handlers live as long as the process.
+    // SAFETY: the handlers stay loaded.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// The program need not know of it.
+/// A thread that the program need not know of.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden(libc::pthread_t);
 
 impl Hidden {
-    /// Small stack; `None` if refused. It inherits blocked signals: block all, so that the
-    /// program's handlers run elsewhere. The C library allocates.
+    /// The thread inherits blocked signals: block all, so that the program's handlers run
+    /// elsewhere. The C library allocates.
     pub fn start(run: fn()) -> Option<Self> {
         extern "C" fn begin(run: *mut c_void) -> *mut c_void {
             // SAFETY: a C string of less than 16 bytes.
             unsafe { libc::prctl(libc::PR_SET_NAME, c"craton".as_ptr()) };
-            // SAFETY: `start` passed a function of this type.
+            // SAFETY: `start` passed a `fn()`.
             let run: fn() = unsafe { core::mem::transmute(run) };
             run();
             core::ptr::null_mut()
@@ -68,8 +67,7 @@ impl Hidden {
         // Large thread-local variables need more stack.
         HIDDEN_STACKS.into_iter().find_map(|bytes| {
             let stack = Stack::new(bytes)?;
-            // SAFETY: zeros are valid attributes, which the calls fill; the function stays loaded,
-            // the stack until the thread was joined.
+            // SAFETY: zeros are valid attributes; the stack stays until the thread was joined.
             let (refused, thread) = unsafe {
                 let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
                 libc::pthread_attr_init(&mut attributes);
@@ -90,12 +88,11 @@ impl Hidden {
         })
     }
 
-    /// The caller is not cancelled meanwhile.
     /// # Safety
     /// Once for a thread, by the process that started it.
     pub unsafe fn join(self) {
         let mut old = 0;
-        // SAFETY: joinable, and not joined yet; `old` can be written.
+        // SAFETY: joinable by the contract.
         unsafe {
             pthread_setcancelstate(CANCEL_DISABLE, &mut old);
             libc::pthread_join(self.0, core::ptr::null_mut());
@@ -113,8 +110,7 @@ impl Hidden {
     }
 }
 
-/// Behind a guard page. The C library would reuse an ended thread's stack: in a forked child those
-/// of all other threads, with data that the child still uses.
+/// The C library would reuse stacks: in a forked child, with data still in use.
 struct Stack {
     at: usize,
     bytes: usize,
@@ -155,32 +151,31 @@ impl Stack {
 
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds glibc's single-thread flag (2.32) for [`never_started`], which is false before.
+/// Finds glibc's single-thread flag (2.32).
 pub fn find_flag() {
     if SINGLE_THREADED.load(Relaxed) == 0 {
         SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
     }
 }
 
-/// Whether this process and its ancestors by fork surely started no thread.
+/// Whether this process and its ancestors surely started no thread.
 pub fn never_started() -> bool {
     single_threaded() == Some(true)
 }
 
-/// Whether this process or an ancestor by fork started a thread.
 pub fn had_others() -> bool {
     single_threaded() == Some(false)
 }
 
 fn single_threaded() -> Option<bool> {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
-    // SAFETY: a byte that lives with the process; an atomic load never races.
+    // SAFETY: a byte that lives with the process.
     (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
-/// Runs `f` while no signal handler of the program runs in this thread.
+/// No signal handler of the program runs in this thread meanwhile.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: zeros are valid signal sets, which the calls fill. The caller's mask is restored.
+    // SAFETY: zeros are valid signal sets, which the calls fill.
     unsafe {
         let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -191,10 +186,10 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The initial thread, or 0.
+/// The initial thread; 0: unknown.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// Records the main thread, when the library is loaded and in a forked child.
+/// Call when the library is loaded, and in a forked child.
 pub fn record_main() {
     if is_main_by_kernel() {
         // SAFETY: no preconditions.
@@ -202,7 +197,7 @@ pub fn record_main() {
     }
 }
 
-/// A system call only if another thread loaded the library.
+/// A system call if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => is_main_by_kernel(),
@@ -211,25 +206,24 @@ pub fn is_main() -> bool {
     }
 }
 
-/// Bytes of the main thread's stack, under every usual limit.
+/// Every usual limit exceeds it.
 const SURELY_STACK: usize = 4 << 20;
 
-/// Whether the caller is on the main stack, with room for some more pages: other threads' stacks
-/// may have 16 KiB, coroutines' less.
+/// With room for some pages: other threads' stacks may have 16 KiB, coroutines' less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
-    // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
+    // SAFETY: no preconditions. The kernel puts these bytes above the first stack.
     let end = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
     end.wrapping_sub(&raw const here as usize) < SURELY_STACK
 }
 
-/// Returns a number that is unique in the process, never 0.
+/// Unique in the process, never 0.
 pub fn own_number() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::pthread_self() as usize }
 }
 
-/// A multiple of 16, never 0, unique but for threads cloned past the C library.
+/// A multiple of 16, unique but for threads cloned past the C library.
 #[inline(always)]
 pub fn pointer() -> usize {
     #[cfg(loom)]
@@ -256,7 +250,6 @@ fn is_main_by_kernel() -> bool {
 
 const HIDDEN_STACKS: [usize; 2] = [64 << 10, 8 << 20];
 
-/// Or a little less.
 pub fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
     call::sleep(time);

@@ -1,8 +1,7 @@
 //! Copies of memory that skip untouched pages.
 //!
-//! **What.** A plain copy of a hardly touched large object would touch all of it, twice; page
-//! tables show which pages have contents. **Cost.** Four system calls, 3 µs, and one for each
-//! skipped part where the target has contents.
+//! A plain copy of a hardly touched large object would touch all of it, twice. **Cost.** Four
+//! system calls, 3 µs, and one for each skipped part where the target has contents.
 //! **Unsafe.** Copies the caller's memory.
 
 use crate::pagemap::Pagemap;
@@ -10,8 +9,7 @@ use crate::process;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, write_bytes};
 
-/// Copies between private memory, without pages that have no contents; copies all where the system
-/// does not report them. Keeps `errno`.
+/// Skips pages without contents, where the system reports them. Keeps `errno`.
 ///
 /// # Safety
 /// Both are live and do not overlap; no other thread uses the target, nor writes to the source.
@@ -45,8 +43,6 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
 }
 
-/// Such pages come from targets that had contents.
-///
 /// # Safety
 /// The memory is live.
 unsafe fn is_zero(at: *const u8, bytes: usize) -> bool {
@@ -60,8 +56,6 @@ fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
 }
 
-/// To zeros; `false` if the system does not tell what to do.
-///
 /// # Safety
 /// The memory is the caller's.
 unsafe fn clear(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {

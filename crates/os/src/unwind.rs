@@ -1,23 +1,17 @@
 //! Stack traces without memory and without a lock.
 //!
-//! **What.** [`capture`] records the thread's return addresses; [`capture_from`] begins at a signal
-//! handler's registers; [`capture_outside`] skips the library's frames.
-//! **From.** Call frame information in `.eh_frame` (System V ABI for x86-64, §6.2), found by
-//! `_dl_find_object` (glibc 2.35, lock-free) or `dl_iterate_phdr`, cached as rules by address: a
-//! frame is two loads of a rule and two of the stack. Code without it (JIT, stripped) is passed by
-//! its frame pointer if plausible.
+//! **From.** `.eh_frame` (System V ABI for x86-64, §6.2), found by `_dl_find_object` (glibc 2.35,
+//! lock-free) or `dl_iterate_phdr`, cached as rules by address. Code without it (JIT, stripped) is
+//! passed by a plausible frame pointer.
 //! **Units.** Return addresses; for an interrupted frame, one byte past the instruction's start:
 //! look up the byte before each.
 //! **Invariants.** *U1* reads only words of pages known to be readable: its own, or confirmed by
 //! the kernel. *U2* no memory, no lock, `errno` kept. *U3* at most as many frames as the buffer
 //! holds.
-//! **Threads.** Any, also in a signal handler that interrupted this code (`table`).
-//! **Failure.** A stack that cannot be followed ends early. An unloaded module's rules are dropped
-//! when a later module in its place is met at an address without a rule: an earlier frame of it may
-//! be wrong, never unsafe.
+//! **Failure.** A stack that cannot be followed ends early. After an unload, a frame of another
+//! module in that place may be wrong, never unsafe.
 //! **Cost.** Nanoseconds a frame with a cached rule, 0.5 µs without; a system call for each new
-//! stack page. 170 KiB of zeros, of which the used part becomes memory. **Not here.** Other CPUs
-//! than x86-64 and builds without assembly: their stacks are empty.
+//! stack page; 170 KiB of zeros.
 
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 mod cfi;
@@ -43,42 +37,37 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Whether stacks can be unwound; else all are empty.
+/// Else all stacks are empty.
 pub const SUPPORTED: bool = arch::SUPPORTED;
 
-/// Where a stack begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     pub pc: usize,
     pub sp: usize,
-    /// The frame pointer, or whatever else it holds.
     pub bp: usize,
     /// RBX.
     pub bx: usize,
 }
 
-/// Captures the stack from the caller outwards, as far as it fits; returns the number of addresses.
+/// From the caller outwards; returns the number of addresses.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)
 }
 
-/// [`capture`] without the library's leading frames (kept if linked into the program).
 #[inline(always)]
 pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// Captures the thread's stack from the caller or a frame outside it, or that of the code that a
-/// signal interrupted. The first address is one past `pc`.
+/// From a frame, or from code that a signal interrupted. The first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
     1 + arch::walk(registers, false, rest)
 }
 
-/// The stack pointer of `main`'s caller, once `main` has returned. `None`: the program's code is on
-/// the stack, or unknown, as when linked statically.
+/// The stack pointer of `main`'s caller. `None`: `main` runs, or unknown (linked statically).
 #[inline(always)]
 pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())

@@ -1,12 +1,10 @@
 //! The processor's watchpoints (Intel manual, volume 3, §18.2: debug registers).
 //!
-//! **What.** [`Watch`] has the processor report accesses to up to eight bytes, by
-//! perf_event_open(2) with `sigtrap` (Linux 5.13), to the [`fault`] handler.
-//!
-//! **Threads.** Watched: the opening thread and those it starts later. The signal comes in the
-//! accessing thread, behind the instruction. **Failure.** No watch without registers or permission,
-//! or with the program's own handler of `SIGTRAP`. **Not here.** Accesses of the kernel. A forked
-//! child has no watches, but the descriptors: [`Watch::forget`].
+//! **What.** The processor reports accesses, by perf_event_open(2) with `sigtrap` (Linux 5.13), to
+//! the [`fault`] handler.
+//! **Threads.** Watches the opening thread and those it starts later; the signal comes behind the
+//! instruction. **Not here.** Accesses of the kernel. A forked child inherits descriptors without
+//! watches: [`Watch::forget`].
 //! **Unsafe.** Opens events; the kernel calls the handler.
 
 use crate::fault::{self, Fault};
@@ -15,7 +13,6 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// How many watches there are on x86-64.
 pub const MOST: usize = 4;
 
 /// `struct perf_event_attr`, version 7.
@@ -43,14 +40,13 @@ const BOTH: u32 = 3;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-/// By threads alone; closed by `exec`; a signal in the thread itself.
+/// Threads only; closed by `exec`; a signal in the thread itself.
 const INHERIT_THREAD: u64 = 1 << 35;
 const REMOVE_ON_EXEC: u64 = 1 << 36;
 const SIGTRAP: u64 = 1 << 37;
 const CLOSE_ON_EXEC: c_int = 8;
 const MODIFY: c_int = 0x4008_240b;
 const DISABLE: c_int = 0x2401;
-/// `si_code`.
 const TRAP_PERF: c_int = 6;
 /// Programs count on low descriptors.
 const LEAST_DESCRIPTOR: c_int = 200;
@@ -69,7 +65,7 @@ fn attributes(address: usize, len: usize) -> Attributes {
     }
 }
 
-/// A watchpoint. All zeros at first.
+/// All zeros: no watch.
 pub struct Watch {
     /// Plus one.
     fd: AtomicI32,
@@ -115,7 +111,7 @@ impl Watch {
         }
     }
 
-    /// Forgets the watch in a forked child: it is its parent's.
+    /// In a forked child, the watch is the parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
@@ -138,10 +134,10 @@ unsafe fn close(fd: c_long) {
     unsafe { call::close(fd as c_int) };
 }
 
-/// The fault handler gets each access: the watch's start and the next instruction. `false`: the
-/// program handles `SIGTRAP`.
+/// The fault handler gets the watch's start and the next instruction. `false`: the program handles
+/// `SIGTRAP`.
 pub fn install() -> bool {
-    // SAFETY: zeros are a valid action; the old one is returned.
+    // SAFETY: zeros are a valid action.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         let mut before: libc::sigaction = core::mem::zeroed();
@@ -155,9 +151,8 @@ pub fn install() -> bool {
     }
 }
 
-/// Whether the handler is still [`install`]'s.
 pub fn is_installed() -> bool {
-    // SAFETY: zeros are a valid action, which the call fills.
+    // SAFETY: zeros are a valid action.
     unsafe {
         let mut now: libc::sigaction = core::mem::zeroed();
         libc::sigaction(libc::SIGTRAP, null(), &mut now) == 0 && now.sa_sigaction == on_trap as *const () as usize
@@ -173,7 +168,6 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
         if let Some(handler) = fault::handler().filter(|_| (*info).si_code == TRAP_PERF) {
             handler(&Fault { write: None, target_at: None, is_watch: true, ..fault::read(info, context.cast()) });
         } else {
-            // Another's signal: as without this handler.
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(signal, &action, null_mut());
@@ -183,9 +177,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     process::set_errno(saved);
 }
 
-/// Correct programs use vector instructions past their data's end. A test of bytes, with false
-/// positives.
-///
+/// Correct programs' vector instructions go past their data's end. May be true for others.
 /// # Safety
 /// The 12 bytes before `at` can be read.
 pub unsafe fn follows_vectors(at: usize) -> bool {
@@ -202,7 +194,7 @@ fn is_general(opcode: u8) -> bool {
 fn is_of_vectors(code: &[u8]) -> bool {
     code.windows(2).enumerate().any(|(i, pair)| match pair[0] {
         0x0f => !is_general(pair[1]),
-        // VEX and EVEX, before an opcode and an operand.
+        // Before an opcode and an operand.
         0xc5 => i + 4 <= code.len() && pair[1] & 0x78 == 0x78,
         0xc4 => i + 5 <= code.len() && (1..=3).contains(&(pair[1] & 0x1f)),
         0x62 => i + 6 <= code.len() && (1..=3).contains(&(pair[1] & 0x0f)),

@@ -1,4 +1,4 @@
-//! The lock and the bell over a futex like the kernel's, in every order of their steps.
+//! The lock and the bell over a futex like the kernel's.
 //!
 //! **Unsafe.** Guarded values in cells whose races loom detects; a lock as over a fork.
 #![cfg(loom)]
@@ -17,7 +17,6 @@ fn count(counter: &Counter) {
     guard.with_mut(|n| unsafe { *n += 1 });
 }
 
-/// `turns` times each.
 fn counters(threads: u32, turns: u32) {
     let counter = Arc::new(Counter::new(UnsafeCell::new(0)));
     drop(counter.lock());
@@ -69,7 +68,6 @@ fn a_fork_holds_the_lock_while_others_wait() {
     });
 }
 
-/// The other sleeps until the bell, and sees the write.
 fn ringing() {
     #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     let shared = Arc::new((Bell::new(), UnsafeCell::new(0)));

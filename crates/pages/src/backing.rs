@@ -1,14 +1,10 @@
 //! Which hugepages of the heap the machine backs by hugepages.
 //!
-//! **What.** A small heap stays on small pages in any system mode: a partly used hugepage costs 2
-//! MiB. From [`HugeBacking::from`] on hugepages are advised before their first touch, ten times
-//! cheaper than a later collapse ([`crate::collapse`]). A hugepage is assumed to come whole, and
-//! checked later, a few at a time: the system may have had none, or have split it, as after a fork.
-//! Broken hugepages are *guarded*: advised against hugepages, so that the system does not refill
-//! released pages (P9).
-//!
-//! **Failure.** [`Floor::advise`] shows a system without hugepages; asked again each minute, since
-//! its mode can change.
+//! A small heap stays on small pages. From [`HugeBacking::from`] on hugepages are advised before
+//! their first touch, ten times cheaper than a later collapse. A hugepage counts as whole until
+//! checked: the system may have had none, or have split it. Broken hugepages are *guarded*: the
+//! system must not refill released pages (P9). A system without hugepages is asked again each
+//! minute.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::{Left, Place, Tracker, Trackers};
@@ -19,7 +15,7 @@ use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pa
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HugeBacking {
-    /// Hugepages are requested from here on; `HugePageId(u32::MAX)`: never.
+    /// `HugePageId(u32::MAX)`: never.
     pub from: HugePageId,
 }
 
@@ -32,21 +28,19 @@ impl HugeBacking {
 
 /// Each can split a kernel mapping in three; a process may have 65,530.
 const MOST_GUARDS: u32 = 2048;
-/// At the region's front; long spans avoid them.
+/// Long spans avoid them.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbours checked in a step (one or two system calls); steps of a tick.
+/// A step is one or two system calls.
 const LOOKED_UP: u32 = 32;
 const LOOK_UPS: u32 = 8;
 /// Ticks.
 const ASK_AGAIN: u32 = 64;
 
-/// Left on small pages with those before them.
 const MOST_UNUSED: u32 = 7;
 
 /// Each splits a kernel mapping.
 const MOST_SMALL_RANGES: u32 = 4096;
 
-/// The span for which hugepages are allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) pages: Pages,
@@ -59,10 +53,9 @@ pub(crate) struct Use {
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
     trust: Trust,
-    /// Hugepages left on small pages, and their ranges.
     small: u32,
     small_ranges: u32,
-    /// Of these, found dense since the last round of collapses.
+    /// Found dense since the last round of collapses.
     dense_small: u32,
     granted: u32,
     /// The mode is `never`, or there are no hugepages.
@@ -72,7 +65,6 @@ pub(crate) struct Backing<G> {
     /// The system does not report residency.
     untold: bool,
     look_up: u32,
-    /// Of this tick.
     look_ups: u32,
     geometry: PhantomData<G>,
 }
@@ -116,7 +108,6 @@ impl<G: Geometry> Backing<G> {
         HugePages(self.small)
     }
 
-    /// Left on small pages and filled since the last round of collapses.
     pub(crate) fn dense_small(&self) -> HugePages {
         HugePages(self.dense_small)
     }
@@ -125,17 +116,16 @@ impl<G: Geometry> Backing<G> {
         self.dense_small = 0;
     }
 
-    /// Long spans avoid these hugepages, which stay on small pages.
+    /// On small pages; long spans avoid them.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Past the threshold, or by growth or a collapse; not if guarded or left on small pages.
+    /// Not if guarded or left on small pages.
     pub(crate) fn is_requested(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
 
-    /// At its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         !self.in_vain && self.is_requested(id, t)
     }
@@ -145,7 +135,6 @@ impl<G: Geometry> Backing<G> {
         if id >= self.wanted.from && !t.is_small() { Advice::Huge } else { Advice::Small }
     }
 
-    /// And advises granted memory anew.
     pub(crate) fn set(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -159,7 +148,7 @@ impl<G: Geometry> Backing<G> {
         } else {
             self.advise(floor, backing.from, HugePageId(old.from.0.min(granted.0)), Advice::Huge);
         }
-        // Guards and collapses had their own advice.
+        // They had their own advice.
         for id in (0..granted.0).map(HugePageId) {
             if trackers[id.0 as usize].is_small() {
                 self.record_left(trackers, id.0, Left::Not);
@@ -198,7 +187,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records the backing that unbacked hugepages of a new span will get; `demand` includes them.
+    /// `demand` includes them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -216,12 +205,10 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Whether their hugepages are expected to fill.
     pub(crate) fn trusts(&self, span: Use) -> bool {
         span.fills_up || self.trust.is_dense(span.pages)
     }
 
-    /// Where a span begins to use memory: advises hugepages, or leaves it on small pages.
     pub(crate) fn advise_span(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -243,7 +230,7 @@ impl<G: Geometry> Backing<G> {
         };
         let left = match choice {
             Choice::Small => Left::Unsure,
-            // Of a longer span only one hugepage is left small.
+            // Only one hugepage of a longer span is left small.
             Choice::Probe if len.0 == 1 => Left::Unsure,
             _ if always || !span.later => Left::Not,
             _ => Left::Later,
@@ -256,10 +243,9 @@ impl<G: Geometry> Backing<G> {
             };
             self.advise_front(trackers, floor, (first, len), demand);
         }
-        // In front all begin small.
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
-            // One call for each run. A collapse keeps its advice until its end.
+            // A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
@@ -268,7 +254,7 @@ impl<G: Geometry> Backing<G> {
         self.schedule_check(trackers, floor, (first, len), span.pages, choice);
     }
 
-    /// One hugepage of a probe; two of a span left on small pages as a whole.
+    /// One hugepage of a probe; two of a wholly small span.
     fn schedule_check(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -292,19 +278,17 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Of hugepages that spans of that length left on small pages.
     pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
         self.dense_small += self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
 
-    /// Without memory; `more`: a few behind too.
+    /// `more`: a few behind too.
     fn leave(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, left: Left, more: bool) {
         let is_full = left != Left::Not && self.small_ranges >= MOST_SMALL_RANGES;
         if is_full || run.clone().all(|i| trackers[i as usize].left == left) {
             return;
         }
         let run = if more { run.start..self.end_of_unused(trackers, run.end) } else { run };
-        // Earlier ones are on small pages anyway.
         let from = run.start.max(self.wanted.from.0);
         if from < run.end {
             let advice = if left == Left::Not { Advice::Huge } else { Advice::Small };
@@ -313,14 +297,13 @@ impl<G: Geometry> Backing<G> {
         run.for_each(|i| self.record_left(trackers, i, left));
     }
 
-    /// A few at most: one call leaves them small too.
+    /// One call leaves them small too.
     fn end_of_unused(&self, trackers: &Trackers<G>, at: u32) -> u32 {
         let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.is_small() || t.collapsing || t.guarded);
         let end = self.granted.min(at + MOST_UNUSED);
         (at..end).find(|i| !is_unused(&trackers[*i as usize])).unwrap_or(end.max(at))
     }
 
-    /// And counts the ranges of marked ones.
     fn record_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
         let was_small = trackers[i as usize].is_small();
         trackers[i as usize].left = left;
@@ -331,12 +314,11 @@ impl<G: Geometry> Backing<G> {
         let is_small = |i: u32| i < self.granted && trackers[i as usize].is_small();
         let neighbours = u32::from(is_small(i.wrapping_sub(1))) + u32::from(is_small(i + 1));
         self.small = if small { self.small + 1 } else { self.small - 1 };
-        // Marked: 1 more, less one for each neighbour that it joins. Unmarked: the reverse.
+        // Marked: 1 more, less one for each joined neighbour. Unmarked: the reverse.
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// A hugepage at the front, once the heap is no longer small; reverts that for later spans when
-    /// it is small again.
+    /// Advises the front once the heap is no longer small; reverts that when it is small again.
     fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -356,7 +338,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Broken, or about to be.
     pub(crate) fn guard(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         if self.guards < MOST_GUARDS && self.will_be_huge(id, t) {
@@ -384,7 +365,6 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// It stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
@@ -409,8 +389,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Hugepages expected whole: `in_parts` gets the others with their resident bytes. Now and then
-    /// queries a system that gave none; `true` if it does now.
+    /// `in_parts` gets hugepages that did not come whole. `true`: the system gives hugepages again.
     pub(crate) fn verify_some(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -462,7 +441,6 @@ impl<G: Geometry> Backing<G> {
         self.look_ups > 0
     }
 
-    /// That gave no hugepages.
     fn query_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
         self.vain_ticks += 1;
         let last = HugePageId(granted.0 - 1);
@@ -478,7 +456,6 @@ impl<G: Geometry> Backing<G> {
     }
 }
 
-/// On small pages, touched of what was handed out.
 fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen {
     if t.intact || t.backed_pages() == 0 {
         return Seen::Gone;

@@ -1,32 +1,27 @@
 //! How many free hugepages may stay backed.
 //!
-//! **From.** TEMERAIRE §4.3: the limit follows the difference of demand's extremes in a window (two
-//! seconds; ours [`DEMAND_S`]). The paper raises it when memory comes back; we when dropped demand
-//! *returns* and misses the cache: a program that shrinks once is released at once, one that
-//! oscillates pays for one swing.
-//!
-//! **State.** Extremes in [`EPOCHS`] slices, in a ring by time.
+//! **From.** TEMERAIRE §4.3: the limit follows the difference of demand's extremes in a window. The
+//! paper raises it when memory comes back; we when dropped demand *returns* and misses the cache,
+//! so that a program that shrinks once is released at once.
 
 use crate::demand::DEMAND_S;
 use craton_base::HugePages;
 
-/// Nanoseconds.
 pub const WINDOW_NS: u64 = DEMAND_S * 1_000_000_000;
-/// 16 MiB, so that small heaps never thrash.
+/// Small heaps never thrash.
 pub const CACHE_MIN_HUGEPAGES: HugePages = HugePages(8);
 const EPOCHS: usize = 8;
 const EPOCH_NS: u64 = WINDOW_NS / EPOCHS as u64;
 
 #[derive(Clone, Copy)]
 struct Extremes {
-    /// Of the slice, plus 1; 0: unused.
+    /// Plus 1; 0: unused.
     epoch: u64,
     low: u32,
     high: u32,
 }
 
 pub(crate) struct CacheLimit {
-    /// Above [`CACHE_MIN_HUGEPAGES`].
     above_min: u32,
     ring: [Extremes; EPOCHS],
     shrunk_at_epoch: u64,
@@ -40,7 +35,7 @@ impl CacheLimit {
         HugePages(CACHE_MIN_HUGEPAGES.0 + self.above_min)
     }
 
-    /// Once an epoch lowers the limit to the window's.
+    /// Lowers the limit once an epoch.
     pub(crate) fn record(&mut self, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];
@@ -55,7 +50,7 @@ impl CacheLimit {
         }
     }
 
-    /// If the window has seen that demand, the release was early.
+    /// An early release, if the window has seen that demand.
     pub(crate) fn missed(&mut self, missing: HugePages, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         if demand.0 <= self.extremes(epoch).1 {
@@ -68,7 +63,6 @@ impl CacheLimit {
         self.above_min = limit.0.saturating_sub(CACHE_MIN_HUGEPAGES.0);
     }
 
-    /// Of the window; zeros when empty.
     fn extremes(&self, epoch: u64) -> (u32, u32) {
         let seen = self.ring.iter().filter(|e| e.epoch > 0 && e.epoch + EPOCHS as u64 > epoch);
         seen.map(|e| (e.low, e.high)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))

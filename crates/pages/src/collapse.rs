@@ -1,55 +1,43 @@
 //! Which hugepages are collapsed in the background, and how fast.
 //!
-//! **What.** Densely used hugepages on small pages: the first of a heap that grew, broken ones that
-//! filled again, those for which the system had no hugepage. The paper leaves that to khugepaged.
-//!
-//! **Cost.** Processor time: [`ROUND_NS`] a round of a second, [`IDLE_NS`] on an idle processor,
-//! where the work takes at most twice as long by the clock: a collapse also waits for other
-//! processors. The next rounds pay an excess.
-//!
-//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. Busy
-//! hugepages, as shared with a fork's child, are left for later; enough of them end the round. All
-//! ends where unsupported.
+//! **What.** Densely used hugepages on small pages: the first of a heap that grew, refilled broken
+//! ones, those for which the system had no hugepage. The paper leaves that to khugepaged.
+//! **Cost.** Processor time, [`ROUND_NS`] a round of a second, [`IDLE_NS`] on an idle processor;
+//! the next rounds pay an excess.
+//! **Failure.** Rounds back off for want of frames. Enough busy hugepages (shared with a fork's
+//! child) end the round.
 
 use crate::tracker::{Place, Trackers};
 use crate::trust::Seen;
 use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Residency};
 
-/// Of a search: hugepages examined.
 const ROUND_LOOKS: u32 = 512;
-/// Of a search: residency queries.
 const ROUND_ASKS: u32 = 16;
 /// 2 % of a processor; 10 % of an idle one.
 const ROUND_NS: u64 = 20_000_000;
 const IDLE_NS: u64 = 100_000_000;
-/// Between two.
+/// Rounds between two.
 const MOST_REST: u32 = 32;
-/// They end a round.
 const ENOUGH_BUSY: u32 = 8;
-/// As unsupported, without a success between: they end all collapses.
+/// Without a success between: they end all collapses.
 const ENOUGH_REFUSALS: u32 = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollapseStats {
     pub collapsed: u64,
-    /// [`CollapseError::NoMemory`].
     pub no_memory: u64,
     pub busy: u64,
     pub again: u64,
     pub unsupported: u64,
 }
 
-/// The time that a collapse took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Took {
-    /// Processor time of the calling thread.
     pub processor_ns: u64,
-    /// Time by the clock.
     pub wall_ns: u64,
 }
 
 impl Took {
-    /// Makes a time without waiting.
     pub const fn busy(ns: u64) -> Self {
         Self { processor_ns: ns, wall_ns: ns }
     }
@@ -58,25 +46,22 @@ impl Took {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Candidate {
     Dense(HugePageId),
-    /// The system collapsed it; the search may go on.
     Whole(HugePageId),
 }
 
 pub(crate) struct Collapse {
     cursor: u32,
-    /// Still to skip, and after the next bad one.
+    /// Rounds to skip, and after the next bad one.
     rest: u32,
     rests: u32,
     refusals: u32,
     round: Took,
     /// Beyond past rounds' budgets.
     spent_ns: u64,
-    /// Of the round.
     busy: u32,
     stats: CollapseStats,
 }
 
-/// Left of a search.
 pub(crate) struct Search {
     looks: u32,
     asks: u32,
@@ -133,7 +118,6 @@ impl Collapse {
         if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }
     }
 
-    /// Densely used, not known to be whole.
     pub(crate) fn next<G: Geometry>(
         &mut self,
         search: &mut Search,
@@ -141,7 +125,6 @@ impl Collapse {
         floor: &impl Floor,
         granted: HugePages,
     ) -> Option<Candidate> {
-        // Seven eighths in use justify a collapse.
         let dense = G::PAGES - G::PAGES / 8;
         while search.looks > 0 {
             search.looks -= 1;
@@ -156,7 +139,7 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // A span may be untouched. Without residency only those of many small objects count.
+            // Without residency only spans of many small objects count as touched.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler && t.dense,
                 bytes => Seen::of(bytes, G::pages(HugePages(1)).bytes().0) == Seen::Dense,

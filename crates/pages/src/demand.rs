@@ -1,26 +1,22 @@
 //! The memory that recent demand will want back.
 //!
 //! **From.** Adaptive hugepage subrelease (Maas et al., ISMM 2021): memory that recent peaks want
-//! back is not worth breaking hugepages for. The paper adds a level of 5 minutes and a swing of
-//! one: there one second at a level costs 5 minutes of memory, which a process that falls idle
-//! never pays back. Here: the highest demand of the last [`DEMAND_S`] seconds.
-//!
-//! **State.** Each second's highest demand, in a ring by time.
+//! back is not worth breaking hugepages for. The paper looks back 5 minutes, which a process that
+//! falls idle never pays back.
 
-/// Seconds. Shorter swings keep their memory.
+/// Shorter swings keep their memory.
 pub const DEMAND_S: u64 = 5;
 const EPOCHS: usize = DEMAND_S as usize;
 const EPOCH_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// Of the second, plus 1; 0: unused. Wraps after 136 years.
+    /// The second's number plus 1; 0: unused.
     number: u32,
     high: u32,
 }
 
 pub(crate) struct Demand {
-    /// Since the last [`Demand::fold`].
     high: u32,
     ring: [Epoch; EPOCHS],
 }
@@ -33,7 +29,7 @@ impl Demand {
         self.high = self.high.max(pages);
     }
 
-    /// Before each query, and every second.
+    /// Call before each query, and every second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = number_of(now_ns);
         let slot = &mut self.ring[number as usize % EPOCHS];

@@ -21,7 +21,6 @@ impl Large {
         Self { first: G::hugepage(span.first), whole, tail }
     }
 
-    /// With the tail, if any.
     pub(crate) fn last(self) -> HugePageId {
         HugePageId(self.first.0 + self.whole.0)
     }
@@ -31,7 +30,7 @@ impl Large {
     }
 }
 
-/// By one span, begun there or before; whether they are zero.
+/// Whether they are zero.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,
@@ -51,7 +50,7 @@ pub(crate) fn occupy_whole<G: Geometry>(
     zeroed
 }
 
-/// On a donated hugepage, for the filler to adopt; whether it is zero.
+/// Whether it is zero.
 pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId, tail: u32, begins: bool) -> bool {
     let t = &mut trackers[id.0 as usize];
     t.reset();
@@ -59,9 +58,8 @@ pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId
     if begins { t.occupy(0, tail) } else { t.carry(0, tail) }
 }
 
-/// Sums spans that could fill donated slack.
 pub(crate) struct Donation<G> {
-    /// In spans of up to half a hugepage, which always go to the filler.
+    /// They always go to the filler.
     small: u32,
     geometry: PhantomData<G>,
 }
@@ -74,7 +72,7 @@ impl<G: Geometry> Donation<G> {
         self.small = self.small - small(old) + small(new);
     }
 
-    /// By the spans that could fill it; and it suffices for a region (§4.5).
+    /// By the spans that could fill it, and large enough for a region (§4.5).
     pub(crate) fn is_outweighed(&self, slack: u32) -> bool {
         slack >= self.small && slack >= Regions::<G>::LEAST_SLACK
     }

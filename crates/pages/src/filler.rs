@@ -1,9 +1,8 @@
 //! The filler packs spans shorter than a hugepage onto as few hugepages as possible.
 //!
-//! **From.** TEMERAIRE §4.4; [`crate::fit`] selects within a family. Families separate spans of
-//! many small objects, the last of which lives long (dense), from others (sparse). Hugepages with
-//! donated tails come after (§4.1), broken ones last (§4.6). When objects change in kind,
-//! half-empty hugepages are shared. **Invariants.** P3; of P7 the sums of used and backed pages.
+//! **From.** TEMERAIRE §4.4. Families separate long-lived spans of many small objects (dense) from
+//! others (sparse); hugepages with donated tails come after (§4.1), broken ones last (§4.6).
+//! **Invariants.** P3, P7.
 
 use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};
@@ -25,13 +24,12 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A kind has room for the other with more free pages than 1/8 of the used: mixed hugepages cost 4
-/// % of the whole ones on fleet profiles. While small (256 MiB) any free page is room: another
-/// partly used hugepage weighs more, 6 % of some programs' memory.
+/// Least part of free pages for the other kind: mixed hugepages cost 4 % of the whole ones on fleet
+/// profiles. While small (256 MiB) another partly used hugepage weighs more.
 const ROOM_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 128;
 
-/// Of a family, for one mostly unbacked.
+/// In a family, for a mostly unbacked hugepage.
 const MOST_LOOKS: usize = 64;
 
 impl Family {
@@ -67,7 +65,6 @@ impl Family {
     }
 }
 
-/// Packs short spans, and long spans' tails, onto hugepages.
 pub struct Filler<P, G> {
     families: [Lists; FAMILIES],
     policy: PhantomData<(P, G)>,
@@ -82,7 +79,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         sums
     }
 
-    /// Behind large spans' tails, on unbroken hugepages.
+    /// Pages behind large spans' tails, on unbroken hugepages.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
         donated.len() * G::PAGES - donated.sums.used
@@ -100,7 +97,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
     }
 
-    /// At a multiple of `align`.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
@@ -114,7 +110,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// [`Filler::find`] among the other kind, if it has room.
     pub(crate) fn find_in_other(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -126,7 +121,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// Without other memory: any room, of either kind, even by a full walk.
+    /// Any room, of either kind, even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -154,7 +149,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         self.delist(trackers, id, sums);
     }
 
-    /// And moves it to its new list.
+    /// Moves the tracker to its new list.
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
@@ -175,8 +170,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         result
     }
 
-    /// Unbacks about `want` free pages, of one hugepage all, in [`release_order`]; within a list
-    /// the emptiest first (§4.6).
+    /// About `want` pages; within a list the emptiest first (§4.6).
     pub(crate) fn release(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -186,7 +180,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     ) -> u64 {
         let mut done = 0;
         for (family, least) in release_order::<G>() {
-            // Lists are ordered by fullness: the last are the emptiest.
+            // The last lists are the emptiest.
             let mut to = LISTS;
             while done < want
                 && let Some(at) = self.lists(family).last_before(to)
@@ -196,7 +190,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
                 while let Some(id) = next
                     && done < want
                 {
-                    // It may move to another list.
                     let t = &trackers[id.0 as usize];
                     next = t.next.checked_sub(1).map(HugePageId);
                     if t.backed_pages() - t.used_pages() >= least {
@@ -216,7 +209,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         };
         [Family::SparseBroken, Family::DenseBroken].iter().find_map(|family| {
             let lists = self.lists(*family);
-            // The emptiest are in the last lists.
             let mut to = LISTS;
             let lasts = core::iter::from_fn(|| lists.last_before(to).inspect(|at| to = *at));
             lasts.flat_map(|at| lists.walk(trackers, at)).take(MOST_LOOKS).find(is_empty)
@@ -277,7 +269,6 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.push(trackers, rank.into(), id);
     }
 
-    /// Where it counted for `sums`.
     #[inline]
     fn delist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
@@ -304,8 +295,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// With a hugepage's least free pages: broken, mostly free, then nearly full ones, where many used
-/// pages pay for few. Sparse before dense (§4.6).
+/// Broken, mostly free, then nearly full ones; sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

@@ -1,20 +1,19 @@
 //! The rank of hugepages, and the search by rank for a span.
 //!
-//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; its Figure 11's
-//! two others are here to be measured.
+//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; Figure 11's
+//! others are to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// By number of spans, Cmax.
+/// Groups by number of spans, Cmax.
 const CHUNKS: usize = 8;
 /// For an aligned place, before one with room to spare.
 const LOOKS: usize = 4;
 
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// The order of sparse hugepages.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -22,20 +21,17 @@ pub(crate) mod sealed {
     use super::{Found, Geometry, Lists, Trackers};
 
     pub trait Fit {
-        /// By longest free range and spans.
         fn rank(longest: u32, allocs: u32) -> usize;
-        /// At a multiple of `align`.
         fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found;
     }
 }
 
-/// C: 0 has the most spans, expected to live longest.
+/// 0 has the most spans, expected to live longest.
 fn chunk(allocs: u32) -> usize {
     let log = (u32::BITS - allocs.leading_zeros()) as usize;
     CHUNKS - 1 - log.min(CHUNKS - 1)
 }
 
-/// In the first hugepage of a few lists.
 fn search<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
@@ -91,7 +87,6 @@ impl sealed::Fit for FullestFirst {
     }
 }
 
-/// A full search.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBestFit;
 
@@ -121,12 +116,10 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Ranked by most spans alone, since all their spans are short; lists are grouped by largest free
-/// block, so that room is found at once.
+/// Ranked by most spans alone, since all are short; grouped by largest free block.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
-    /// Pages; longer spans are sparse.
     pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 
@@ -136,7 +129,6 @@ pub(crate) mod dense {
 
     pub(crate) fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let level = pages.max(align).next_power_of_two().trailing_zeros();
-        // The fullest of the groups' fullest.
         let mut best: Option<(usize, usize)> = None;
         for blocks in level as usize + 1..BLOCKS {
             if let Some(at) = lists.first_in(LENGTHS * blocks, LENGTHS * (blocks + 1)) {

@@ -1,18 +1,10 @@
 //! Page frames place short spans: the second page heap.
 //!
-//! **What.** A [`FrameSource`] places spans of up to half a hugepage. A hugepage that enters the
-//! filler comes online; one without used pages goes offline: free for long spans, cache and system.
-//!
-//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k; its search prefers trees in use, and so
-//! frees hugepages (§5.5). A span of another length goes into a gap of the lists, else to the front
-//! of a block, whose rest is freed.
-//!
-//! **Booked twice.** In tracker and source: the source knows no starts of spans (checked by a
-//! free), no backed pages (for a release), no order of fullness (for release and collapse), and,
-//! lock-free, no bits of one hugepage.
-//!
-//! **Invariants.** P11. **Failure.** A refusal that contradicts P11 is a defect; those frames stay
-//! allocated.
+//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k and prefers trees in use (§5.5). A span
+//! of another length goes into a gap of the lists, else to the front of a block. A hugepage in the
+//! filler is online; others are offline (P11).
+//! **Booked twice.** The source knows no starts of spans, no backed pages, no order of fullness,
+//! and no bits of one hugepage.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -20,26 +12,23 @@ use crate::placement::{Wanted, sealed::Placement};
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{FrameSource, Geometry, HugePageId, PAGES_PER_HUGEPAGE, PageBits, PageId};
 
-/// Half a hugepage.
 const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 
-/// Places spans by frames of the machine's hugepages.
 pub struct ByFrames<S> {
     source: S,
-    /// No run of free pages is longer: saves a full search without a block.
+    /// Saves a full search without a block.
     longest: u32,
 }
 
 impl<S: FrameSource> ByFrames<S> {
     const ARE_PAGES: () = assert!(1 << S::HUGE_ORDER == PAGES_PER_HUGEPAGE, "a huge frame is a hugepage");
 
-    /// `source` has as many huge frames as the heap may have hugepages, all offline.
+    /// `source` has an offline huge frame for each possible hugepage.
     pub fn new(source: S) -> Self {
         let () = Self::ARE_PAGES;
         Self { source, longest: 0 }
     }
 
-    /// The front of an aligned block.
     fn alloc_block(&mut self, span: Wanted) -> Found {
         let block = span.pages.max(span.align).next_power_of_two();
         // No online huge frame is wholly free, except one being collapsed.

@@ -1,29 +1,21 @@
-//! Rules for growth: when a hugepage begins on small pages, is cleared ahead, or refilled.
-//!
-//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where
-//! the system compacts memory. Four rules bound that, for heaps whose library thread collapses
-//! hugepages later:
+//! Rules for growth, where a thread collapses hugepages later. The first touch of a hugepage clears
+//! 2 MiB: 170 µs, or seconds where the system compacts memory.
 //! ```text
 //! first of a rise   begins on small pages, for a collapse by the thread
 //! slow growth       the thread clears one hugepage ahead, which waits in the cache
 //! fast growth       whole hugepages: small pages cost four times the processor time
 //! slow faults       a pause: none are requested
 //! ```
-//! In a rise after a release the filler grows into broken hugepages. The thread collapses these
-//! ahead: 170 µs each while mostly empty, as much as their small faults cost the program. It backs
-//! no more than the rise has used.
-//!
-//! **State.** A rise: pages in use beyond their least since the last tick.
-//!
-//! **Failure.** A failed refill ends those of this tick.
+//! In a rise after a release the thread collapses broken hugepages ahead, as much as the rise has
+//! used: pages in use beyond their least since the last tick.
 
 use craton_base::{HugePages, Pages};
 
-/// A hugepage that lasts so long begins on small pages, if none waits.
+/// A hugepage that lasts this long begins on small pages, if none waits.
 const SLOW_GROWTH_NS: u64 = 20_000_000;
-/// While a hugepage lasts between these one is cleared ahead: waking the thread costs 5 µs.
+/// While a hugepage lasts between these, one is cleared ahead: waking the thread costs 5 µs.
 const CLEAR_NS: core::ops::Range<u64> = 4_000_000..1_000_000_000;
-/// Hugepages in use from which one is cleared ahead: 3 %.
+/// One cleared ahead is 3 %.
 const CLEAR_FROM: HugePages = HugePages(32);
 /// A fault or collapse that had to wait for frames.
 pub const SLOW_NS: u64 = 10_000_000;
@@ -36,20 +28,18 @@ const RISE: u32 = 1024;
 pub(crate) struct Growth {
     /// A thread collapses hugepages.
     helped: bool,
-    /// When spans that will fill it last allocated a hugepage.
+    /// When spans that will fill it last got a hugepage.
     last_ns: u64,
     /// 0 outside pauses.
     pause_end_ns: u64,
     last_pause_ns: u64,
-    /// Since the last tick.
+    /// Of pages in use, since the last tick.
     low: u32,
-    /// Since the last tick.
     refilled: u32,
     clears: bool,
 }
 
 impl Growth {
-    /// All zeros.
     pub(crate) const NONE: Self =
         Self { helped: false, last_ns: 0, pause_end_ns: 0, last_pause_ns: 0, low: 0, refilled: 0, clears: false };
 
@@ -61,8 +51,7 @@ impl Growth {
         self.pause_end_ns > 0
     }
 
-    /// Records a hugepage for spans that will fill it; whether it begins on small pages. `demand`
-    /// hugepages are in use.
+    /// For spans that will fill it; `demand` hugepages are in use.
     pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
         let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
         self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);
@@ -100,7 +89,6 @@ impl Growth {
         }
     }
 
-    /// Of broken hugepages, now.
     #[inline(always)]
     pub(crate) fn refill_due(&self, in_use: u32) -> Pages {
         let risen = in_use - self.low;
@@ -111,7 +99,6 @@ impl Growth {
         self.refilled = self.refilled.saturating_add(pages.0);
     }
 
-    /// Until the next tick.
     pub(crate) fn end_refills(&mut self) {
         self.refilled = u32::MAX;
     }

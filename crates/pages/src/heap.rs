@@ -1,6 +1,4 @@
-//! The page heap: routes requests, and composes the parts.
-//!
-//! **From.** TEMERAIRE §4.1 and Figure 7.
+//! The page heap (TEMERAIRE §4.1, Figure 7): routes requests, and composes the parts.
 //! ```text
 //! pages ≤ half a hugepage   the filler, by the placement; else after adding a hugepage to it
 //! < a hugepage              the filler if it has room; else as below
@@ -9,8 +7,7 @@
 //! whole hugepages           the cache; on a miss the allocator below it
 //! ```
 //!
-//! **State.** Each part's own; trackers, floor and time are arguments. Only [`Self::change`]
-//! changes a filler's hugepage: it keeps lists and placement in step.
+//! Only [`Self::change`] changes a filler's hugepage: it keeps lists and placement in step.
 
 mod acts;
 mod background;
@@ -41,7 +38,7 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// TEMERAIRE's page heap. `K` places short spans.
+/// `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -60,13 +57,12 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Pages that always go to the filler.
+    /// Spans up to this length always go to the filler.
     const HALF: u32 = G::PAGES / 2;
     /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// Nothing granted yet; at most `capacity` hugepages, each with a tracker that is zero when
-    /// granted.
+    /// Trackers are zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -86,12 +82,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A heap without memory: all zeros if `floor` and `clock` are, to take no room in the file.
+    /// All zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// Initialises the heap in place, since it is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -137,7 +132,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    /// More than half a hugepage, or an alignment of whole ones.
     fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
@@ -190,7 +184,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_other(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// Anywhere, after a hugepage was refused.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -204,13 +197,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.alloc_in_region(pages, align, true)
     }
 
-    /// Already chosen.
     fn place(&mut self, (id, at): (HugePageId, u32), pages: u32) -> Span {
         let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
         Span { range: G::part(id, at, pages), zeroed }
     }
 
-    /// Whole hugepages; donates the last one's slack.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
         let kind = Use { pages: Pages(pages), fills_up: false, later: false };
@@ -224,14 +215,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// To the filler, which packs the tail as a span.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
         zeroed
     }
 
-    /// With its first pages, into the filler.
     fn adopt(&mut self, id: HugePageId) {
         self.placement.adopt(id, &self.trackers[id.0 as usize]);
         self.filler.adopt(&mut self.trackers, id);
@@ -253,20 +242,18 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         result
     }
 
-    /// It leaves the filler with its last span.
     fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| {
             t.vacate(at, pages);
-            // Without its tail it is an ordinary hugepage.
             t.donated &= at != 0;
-            // Few pages left on a dense hugepage must not keep longer spans off it.
+            // They must not keep longer spans off it.
             t.dense &= t.used_pages() >= G::PAGES / 4;
         });
         let t = &self.trackers[id.0 as usize];
         if t.used_pages() == 0 && !t.collapsing {
             self.retire(id);
         } else if t.broken {
-            // A broken hugepage loses nothing (§4.6, "freed to the system at once").
+            // §4.6, "freed to the system at once".
             self.unback(id, at, pages);
         }
     }
@@ -281,7 +268,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let was_broken = self.trackers[id.0 as usize].broken;
         self.backing.unguard(&mut self.trackers, &mut self.floor, id, HugePages(1));
         let t = &mut self.trackers[id.0 as usize];
-        // The rest of a broken hugepage would keep its next use on small pages.
+        // It would keep its next use on small pages.
         if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
             self.release.count(t.unbacked().into());
             self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
@@ -290,8 +277,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             self.put(id, HugePages(1));
         }
     }
-
-    // The cache over the allocator, and backing.
 
     fn alloc_hugepages(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
@@ -303,7 +288,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Unbacks as many hugepages as a request backed, of those that could not serve it.
+    /// Unbacks as much as a request backed, of hugepages that could not serve it.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }
@@ -317,7 +302,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.growth.begins_small(demand, now)
     }
 
-    /// For a span; `granted`: before it.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: Use) {
         self.follow_grant(granted);
         let demand = self.in_demand();
@@ -331,8 +315,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Unbacks those above the limit, and those whose next spans may not touch what earlier ones
-    /// touched.
+    /// Unbacks those above the limit, and those whose next spans may touch less.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -373,7 +356,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.record(demand, now);
     }
 
-    /// Of unbacked hugepages; `false`: too few.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
@@ -407,14 +389,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         occupied.zeroed
     }
 
-    /// The region ends with its last span.
     fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
         let head = self.regions.vacate(&mut self.trackers, range, whole);
         let lost = self.regions.unback_unsure(&mut self.trackers, &mut self.floor, range);
         self.release.count(lost);
         if let Some(head) = head {
             self.regions.end(&mut self.trackers, head);
-            // One by one: ranges join neighbours of the same kind.
+            // Ranges join neighbours of the same kind.
             for id in (head.0..head.0 + G::REGION).map(HugePageId) {
                 if self.trackers[id.0 as usize].backed_pages() > 0 {
                     self.cache.put(&mut self.trackers, id, HugePages(1));
@@ -492,11 +473,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// Page frames of `S` place short spans, once set: the second page heap.
+/// Page frames of `S` place short spans, once set.
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Sets the frames, before any grant. The source has one offline huge frame for each hugepage.
+    /// Before any grant, with an offline huge frame for each hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

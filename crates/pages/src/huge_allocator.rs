@@ -1,19 +1,16 @@
 //! The hugepage allocator: whole hugepages without memory, unused or unbacked.
 //!
-//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them, in large
-//! steps from the region's front: one kernel mapping.
-//!
-//! **Failure.** A refused grant changes nothing.
+//! **From.** TEMERAIRE §4.2. Grows from the region's front in large steps: one kernel mapping.
 
 use crate::ranges::Ranges;
 use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
-/// Steps of address space: the least, 32 MiB; the greatest, as part of the whole.
+/// The least step of address space, 32 MiB.
 const GROW_MIN: HugePages = HugePages(16);
 const GROW_MAX_PART: u32 = 64;
-/// Spans from 8 MiB are huge in small heaps too: the last one's rest averages 1/8.
+/// From 8 MiB on the rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
 pub(crate) struct HugeAllocator<G> {
@@ -24,7 +21,6 @@ pub(crate) struct HugeAllocator<G> {
 }
 
 impl<G: Geometry> HugeAllocator<G> {
-    /// None granted yet.
     pub(crate) const fn new(capacity: HugePages) -> Self {
         Self { free: Ranges::EMPTY, granted: HugePages(0), capacity, geometry: PhantomData }
     }
@@ -41,8 +37,7 @@ impl<G: Geometry> HugeAllocator<G> {
         &self.free
     }
 
-    /// At a multiple of `align`. The first `front` hugepages stay on small pages: long spans avoid
-    /// them, short ones use them first.
+    /// Long spans avoid the first `front` hugepages, on small pages.
     pub(crate) fn alloc(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -61,7 +56,6 @@ impl<G: Geometry> HugeAllocator<G> {
             if let Some(first) = self.free.alloc(trackers, len, align, least..u32::MAX) {
                 return Ok(first);
             }
-            // The free hugepages at the region's end count.
             let free = self.free.run_at_end(trackers);
             let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
             let Some(end) = start.checked_add(len.0) else { continue };
@@ -76,7 +70,7 @@ impl<G: Geometry> HugeAllocator<G> {
         self.free.alloc_at(trackers, first, len);
     }
 
-    /// Of the range that ends at `end`; constant time.
+    /// Constant time.
     pub(crate) fn alloc_end(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         self.free.alloc_end(trackers, end, len);
     }
@@ -85,7 +79,7 @@ impl<G: Geometry> HugeAllocator<G> {
         self.free.insert(trackers, first, len);
     }
 
-    /// More if granted: large steps are rare.
+    /// Large steps are rare.
     #[cold]
     pub(crate) fn grow_to(
         &mut self,

@@ -1,9 +1,7 @@
 //! The hugepage cache: whole free hugepages that stay backed, over those without memory.
 //!
-//! **From.** TEMERAIRE §4.3. [`CacheLimit`] bounds it. A long request may combine backed and
-//! unbacked neighbours, to save first touches. **Invariants.** P4 for both kinds; P6.
-//!
-//! **Failure.** A refusal changes only the grant; memory that the floor keeps stays cached.
+//! **From.** TEMERAIRE §4.3. A long request may combine backed and unbacked neighbours, to save
+//! first touches. **Invariants.** P4, P6. Memory that the floor keeps stays cached.
 
 use crate::cache_limit::CacheLimit;
 use crate::huge_allocator::HugeAllocator;
@@ -11,13 +9,11 @@ use crate::ranges::Ranges;
 use crate::tracker::{Place, Tracker, Trackers};
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory, Pages};
 
-/// For a window with unbacked neighbours.
 const LOOKS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) first: HugePageId,
-    /// In the cache.
     pub(crate) missing: HugePages,
 }
 
@@ -91,7 +87,6 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.set_end(self.below.granted());
     }
 
-    /// Of a few places where backed hugepages adjoin unbacked ones.
     fn find_beside(&self, trackers: &Trackers<G>, len: HugePages, align: HugePages) -> Option<Taken> {
         if align.0 > 1 || len.0 < 2 {
             return None;
@@ -129,7 +124,7 @@ impl<G: Geometry> HugeCache<G> {
         }
     }
 
-    /// Adjacent, of any kind, or ungranted. Last resort: walks the region.
+    /// Last resort: walks the region.
     #[cold]
     fn alloc_mixed(
         &mut self,
@@ -141,7 +136,6 @@ impl<G: Geometry> HugeCache<G> {
         let mut start = 0u32;
         while start.checked_add(len.0)? <= self.below.capacity().0 {
             let end = (start + len.0).min(self.below.granted().0);
-            // The next candidate begins after the last obstacle.
             let taken = (start..end).rev().find(|i| {
                 let place = trackers[*i as usize].place;
                 place != Place::Unbacked && place != Place::Cached
@@ -185,7 +179,6 @@ impl<G: Geometry> HugeCache<G> {
         grown
     }
 
-    /// Of either kind.
     pub(crate) fn alloc_at(&mut self, trackers: &mut Trackers<G>, at: HugePageId, len: HugePages) {
         let (mut at, end) = (at.0, at.0 + len.0);
         while at < end {

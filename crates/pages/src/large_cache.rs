@@ -1,17 +1,11 @@
 //! The large cache: long free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds freed spans of up to [`LargeCache::LONGEST`] pages for
-//! requests of about that length: one gets up to an eighth too much, since to cut it would take the
-//! lock. To the page heap they are in use. The heap's owner drains it ([`LargeCache::drain`])
-//! before the heap grows, before a release and once a second.
-//!
-//! **State.** A set for each eighth of a power of two, a cache line of eight slots; one for all
-//! lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above it.
-//!
-//! **Invariants.** P10: slots change by exchange as a whole. **Threads.** Any may use any shard; a
-//! migrated one loses only locality.
-//!
-//! **Cost.** 8 to 16 loads from one or two lines, two atomic exchanges on lines of the CPU.
+//! **What.** Spans in use to the page heap serve requests of about their length; an eighth too much
+//! costs less than a lock. The heap's owner drains the cache before the heap grows, before a
+//! release and once a second.
+//! **State.** A set for each eighth of a power of two is a cache line of eight slots. A slot is 0,
+//! or a span's length with its first page plus 1 above it, exchanged as a whole (P10).
+//! **Cost.** 8 to 16 loads from one or two lines, two atomic exchanges.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
@@ -21,9 +15,8 @@ const SHARDS: usize = 64;
 /// One for short spans; eight in each doubling up to [`LargeCache::LONGEST`].
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
-/// One object served, in `counts`.
 const SERVED: u64 = 1 << 32;
-/// Objects in a report; the first [`FIRST`] singly: a small program has no more.
+/// In a report; the first [`FIRST`] come singly, since a small program has no more.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
 /// Before the page heap.
@@ -36,21 +29,20 @@ struct Set([AtomicU64; SLOTS]);
 
 #[repr(align(64))]
 struct Shard {
-    /// Pages in slots, counted before a span comes and after it left; from [`SERVED`] on, objects
-    /// served and not reported.
+    /// Pages, counted before a span comes and after it left; from [`SERVED`] on, unreported
+    /// objects.
     counts: AtomicU64,
     /// Where the next eviction starts.
     hand: AtomicU32,
     sets: [Set; SETS],
 }
 
-/// Freed spans of large objects. All zeros: empty.
+/// All zeros: empty.
 pub struct LargeCache {
     shards: [Shard; SHARDS],
-    /// Shards that ever held a span: bits, and their number.
+    /// Ever: bits, and their number.
     used: AtomicU64,
     shards_used: AtomicU32,
-    /// More than [`FIRST`] objects were reported.
     is_late: AtomicBool,
 }
 
@@ -75,7 +67,6 @@ fn set_of(len: u32) -> usize {
 }
 
 impl Shard {
-    /// The shortest of `pages` to `most`, at a multiple of `align`.
     #[inline]
     fn pop(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
         if most < pages {
@@ -91,8 +82,8 @@ impl Shard {
                     (least, best) = (excess, Some((slot, seen)));
                 }
             }
-            // ORDERING: pairs with the Release in `place`: the last user's writes to the span's
-            // pages and metadata precede the next one's.
+            // ORDERING: pairs with the Release in `place`: the last user's writes precede the next
+            // one's.
             if let Some((slot, seen)) = best
                 && slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -103,7 +94,7 @@ impl Shard {
         None
     }
 
-    /// Into an empty slot of its set, or in place of another span.
+    /// Returns the span that it replaced.
     #[inline]
     fn place(&self, span: PageRange) -> Option<PageRange> {
         let slots = &self.sets[set_of(span.len.0)].0;
@@ -123,7 +114,6 @@ impl Shard {
         self.counts.load(Ordering::Relaxed) as u32
     }
 
-    /// From the sets in turn.
     fn evict(&self) -> Option<PageRange> {
         let hand = self.hand.load(Ordering::Relaxed) as usize;
         for set in (hand..hand + SETS).map(|set| set % SETS) {
@@ -144,7 +134,7 @@ impl Shard {
 }
 
 impl LargeCache {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
     pub const EMPTY: Self = Self {
         shards: [const {
             Shard {
@@ -158,10 +148,9 @@ impl LargeCache {
         is_late: AtomicBool::new(false),
     };
 
-    /// The longest span kept, 2 MiB: longer ones are used so long that a lock does not matter.
+    /// Longer spans are used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
-    /// The longest that serves an object, if no shorter one is there.
     pub fn most_for(pages: Pages) -> Pages {
         Pages((pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0))
     }
@@ -170,14 +159,13 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// Pops a span at a multiple of `align`, with its old contents.
+    /// At a multiple of `align`, with old contents.
     #[inline]
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0, Self::most_for(pages).0), align.0, SERVED)
     }
 
-    /// Pops from a few shards, the CPU's first: a thread may have moved, and the page heap costs
-    /// more than another CPU's lines.
+    /// A thread may have moved, and the page heap costs more than another CPU's lines.
     pub fn pop_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
         (0..LOOKS).find_map(|_| {
@@ -187,7 +175,6 @@ impl LargeCache {
         })
     }
 
-    /// About the shortest that exceeds `pages`.
     pub fn pop_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0 + 1, Self::LONGEST.0), align.0, 0)
     }
@@ -196,15 +183,14 @@ impl LargeCache {
         self.shard(cpu).pop((pages.0, pages.0), align.0, 0)
     }
 
-    /// The caller frees the span that comes back, and those that [`LargeCache::evict`] yields, to
-    /// the page heap.
+    /// The caller frees the span that comes back.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange) -> Option<PageRange> {
         if span.len > Self::LONGEST {
             return Some(span);
         }
         let shard = self.shard(cpu);
-        // Count first: slots never hold more than the count.
+        // Slots never hold more than the count.
         shard.counts.fetch_add(span.len.0.into(), Ordering::Relaxed);
         let old = shard.place(span);
         if let Some(old) = old {
@@ -214,7 +200,6 @@ impl LargeCache {
         old
     }
 
-    /// Whether the CPU's shard exceeds its part of `most`.
     #[inline]
     pub fn is_over(&self, cpu: usize, most: Pages) -> bool {
         let shards = self.shards_used.load(Ordering::Relaxed).max(1);
@@ -225,13 +210,13 @@ impl LargeCache {
         self.shard(cpu).evict()
     }
 
-    /// Served by the page heap.
+    /// The page heap served the object.
     pub fn count(&self, cpu: usize) {
         self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
         self.record_use(cpu);
     }
 
-    /// Reports the allocations if there are enough: `report` returns all so far.
+    /// `report` returns all so far.
     #[inline]
     pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
         let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;

@@ -1,8 +1,6 @@
 //! The hugepage-aware page heap, after TEMERAIRE.
 //!
-//! **What.** Packs spans densely on few hugepages, so that whole hugepages come free and can go
-//! back to the system. It decides with numbers and never touches the memory.
-//! **From.** TEMERAIRE §4; [`heap`] composes the parts:
+//! **From.** TEMERAIRE §4. Decides with numbers and never touches the memory:
 //! ```text
 //! §4.1  heap            routes requests            donation     tails of large spans
 //! §4.2  huge_allocator  hugepages without memory   ranges       free ranges of hugepages
@@ -14,14 +12,12 @@
 //! later growth          those made ahead of need
 //! ```
 //! Differences: boundary tags and size bins instead of a treap, since the trackers exist anyway;
-//! the cache limit grows when released demand returns, so that a single drop goes back at once;
-//! dense and sparse spans lie apart; small heaps stay on small pages ([`HugeBacking`]).
-//! **Two heaps** behind [`PageHeap`] differ in the [`placement`] of spans of up to half a hugepage:
-//! the filler's lists in [`Temeraire`], LLFree's page frames in [`FrameHeap`].
+//! the cache limit grows when released demand returns; dense and sparse spans lie apart; small
+//! heaps stay on small pages ([`HugeBacking`]).
+//! **Two heaps** differ in the [`placement`] of short spans: the filler's lists in [`Temeraire`],
+//! LLFree's page frames in [`FrameHeap`].
 //! **Units.** Pages of 8 KiB; 256 of them a hugepage unless the [`Geometry`](craton_base::Geometry)
 //! differs; nanoseconds. Places count from the region's first page.
-//! **State.** A [`tracker::Tracker`] for each hugepage: Unbacked (free, no memory), Cached (free,
-//! with memory), Filler (some pages used), Large (all of one span) or Region.
 //! **Invariants** ([`Temeraire::check`] walks P1 to P9):
 //! - *P1* each granted hugepage is in exactly one place; counts of places and used pages add up;
 //! - *P2* a tracker's used pages, longest free range and number of spans agree with its bitmaps;
@@ -35,8 +31,7 @@
 //! - *P10* a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
 //! - *P11* a filler's hugepage is online, exactly its used pages allocated; all others are offline.
 //!
-//! **Threads.** The caller's lock; the caches in front need none. **Failure.** The floor may refuse
-//! each call, a [`craton_base::SpanError`] names a wrong span; neither changes anything.
+//! **Threads.** The caller's lock; the caches in front need none.
 //! **Cost.** A short span: a bitmap search, a tracker (two cache lines), a best fit over 32 bytes.
 #![no_std]
 

@@ -1,26 +1,23 @@
 //! Ranked lists of hugepages; a bitmap finds the first non-empty one.
 //!
-//! **From.** TEMERAIRE §4.4; [`crate::fit`] ranks. **State.** Trackers' `next`/`prev` hold the
-//! place plus 1: zeros are empty lists.
+//! **From.** TEMERAIRE §4.4. Links hold the place plus 1: zeros are empty lists.
 
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Of a family: eight for each longest free range from 0 to 256.
+/// Eight for each longest free range from 0 to 256.
 pub(crate) const LISTS: usize = 8 * (PAGES_PER_HUGEPAGE as usize + 1);
 const WORDS: usize = LISTS.div_ceil(64);
 const _: () = assert!(WORDS < 64);
 
 pub struct Lists {
     heads: [u32; LISTS],
-    /// Bits of the non-empty lists, and of these words.
     occupied: [u64; WORDS],
     words: u64,
     len: u32,
     pub(crate) sums: Sums,
 }
 
-/// Of a family, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) used: u32,
@@ -56,7 +53,6 @@ impl Lists {
         self.len += 1;
     }
 
-    /// It must be there.
     pub(crate) fn remove<G: Geometry>(&mut self, trackers: &mut Trackers<G>, at: usize, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let (next, prev) = (t.next, t.prev);

@@ -1,9 +1,5 @@
-//! The trait of page heaps: the seam between the allocator and the heaps below it.
-//!
-//! **What.** [`PageHeap`]: [`SpanSource`]'s methods hand out spans, [`PageHeap::figures`] and
-//! [`PageHeap::for_each_span`] show them, [`PageHeap::act`] does the rest; a heap may answer acts
-//! that it does not know with [`Answer::Nothing`]. [`PageHeapExt`] has a function for each act.
-//! Implemented by [`Temeraire`](crate::Temeraire), and in small by `tests/all/third.rs`.
+//! The seam between the allocator and page heaps. A heap may answer acts that it does not know with
+//! [`Answer::Nothing`], as does the one in `tests/all/third.rs`.
 
 use crate::backing::HugeBacking;
 use crate::collapse::{CollapseStats, Took};
@@ -12,52 +8,45 @@ use craton_base::{
     Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// On small pages, from which on a thread is worth its start: 16 MiB.
+/// From here on a thread is worth its start.
 const MANY_DENSE: HugePages = HugePages(8);
 
 pub trait PageHeap: SpanSource {
-    /// Returns the heap's figures, without a walk.
     fn figures(&self) -> Figures;
 
-    /// Calls `each` with each span and its hugepage's density, in address order.
+    /// In address order.
     fn for_each_span(&self, each: impl FnMut(PageRange, Density));
 
     fn act(&mut self, act: Act) -> Answer;
 }
 
-/// Maintained counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// Hugepages that the floor granted.
     pub granted: HugePages,
-    /// Hugepages that the floor may grant.
+    /// The floor may grant them.
     pub capacity: HugePages,
-    /// Pages in spans.
     pub in_use: Pages,
-    /// Backed pages, in spans or free.
+    /// In spans or free.
     pub backed_pages: Pages,
-    /// Hugepages with a page in use, or free and backed.
+    /// With a page in use, or free and backed.
     pub backed: HugePages,
-    /// Where hugepages are requested.
     pub backing: HugeBacking,
-    /// Broken, advised against hugepages.
+    /// Broken, and advised against hugepages.
     pub guarded: HugePages,
-    /// Hugepages left on small pages until they are seen to be used densely.
+    /// On small pages until seen to be used densely.
     pub left_small: HugePages,
     /// Free hugepages that may stay backed.
     pub cache_limit: HugePages,
     /// Pages, since the start.
     pub released_total: u64,
     pub collapses: CollapseStats,
-    /// Pages of broken hugepages to back now, for a rise.
+    /// Of broken hugepages, to back now for a rise.
     pub refill_due: Pages,
-    /// Growth wants a hugepage cleared ahead.
     pub clear_due: bool,
-    /// Hugepages on small pages, filled since the last round of collapses.
+    /// Filled on small pages since the last round of collapses.
     pub dense_small: HugePages,
 }
 
-/// An act of [`PageHeapExt`]'s function of the same name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     AllocBacked(Pages, Pages, Density),
@@ -89,7 +78,7 @@ pub enum Act {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// The work is done, or there was nothing to do; to a question it means no.
+    /// Done, or nothing to do; to a question: no.
     Nothing,
     Yes,
     Pages(u64),
@@ -97,7 +86,7 @@ pub enum Answer {
     At(HugePageId),
     Span(Span),
     Tick(Tick),
-    /// The span is not in use with these bounds. Nothing has changed.
+    /// No span has these bounds. Nothing has changed.
     Fault(SpanError),
     /// Fewer pages can be released. Nothing has changed.
     TooMuch(TooMuch),
@@ -127,7 +116,6 @@ impl From<Result<(), SpanError>> for Answer {
     }
 }
 
-/// A function for each act and most figures.
 pub trait PageHeapExt: PageHeap {
     fn granted(&self) -> HugePages {
         self.figures().granted
@@ -153,60 +141,56 @@ pub trait PageHeapExt: PageHeap {
         self.figures().backing
     }
 
-    /// Allocates from backed memory; `None`: it would need new memory.
+    /// `None`: it would need new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
     }
 
-    /// Whether a span would take new memory of which a program touches little: its trackers and
-    /// records would weigh more.
+    /// Whether the span would take new memory of which a program touches little.
     fn is_better_apart(&mut self, pages: Pages) -> bool {
         self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
-    /// Recuts a range of adjacent spans, up to a quarter of one hugepage, into spans of `each`
-    /// pages.
+    /// Adjacent spans, up to a quarter of one hugepage, into spans of `each` pages.
     fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
         self.act(Act::Recut(range, each)).faultless()
     }
 
-    /// Allocates these pages if they are free, backed, and beside other short spans.
+    /// If free, backed, and beside other short spans.
     fn alloc_at(&mut self, range: PageRange) -> bool {
         self.act(Act::AllocAt(range)) == Answer::Yes
     }
 
-    /// Returns the whole hugepages at the span's front, whose memory can be moved away.
+    /// At the span's front; their memory can be moved away.
     fn movable(&mut self, span: PageRange) -> HugePages {
         if let Answer::HugePages(whole) = self.act(Act::Movable(span)) { whole } else { HugePages(0) }
     }
 
-    /// Frees a span whose whole hugepages ([`Self::movable`]) have lost their memory.
+    /// Its [`Self::movable`] hugepages have lost their memory.
     fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         self.act(Act::FreeMoved(span)).faultless()
     }
 
-    /// The hugepages that a span fully covers, until [`Self::unadvise_span`] before its free.
-    /// Refused advice changes nothing.
+    /// On hugepages that the span fully covers; [`Self::unadvise_span`] before its free.
     fn advise_span(&mut self, span: PageRange, advice: Advice) {
         self.act(Act::Advise(span, advice));
     }
 
-    /// [`Self::advise_span`]'s arguments.
     fn unadvise_span(&mut self, span: PageRange, advice: Advice) {
         self.act(Act::Unadvise(span, advice));
     }
 
-    /// Sets the backing, and advises granted memory anew.
+    /// Also advises granted memory anew.
     fn set_backing(&mut self, backing: HugeBacking) {
         self.act(Act::SetBacking(backing));
     }
 
-    /// Allows regions for spans that cross hugepages; allowed at first.
+    /// Allowed at first.
     fn set_regions(&mut self, allowed: bool) {
         self.act(Act::SetRegions(allowed));
     }
 
-    /// Sets the rate of background release; 0, as at first: none.
+    /// 0, as at first: no background release.
     fn set_release_rate(&mut self, bytes_per_s: u64) {
         self.act(Act::SetReleaseRate(bytes_per_s));
     }
@@ -217,7 +201,7 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::Tick(tick) = self.act(Act::Tick) { tick } else { Tick::default() }
     }
 
-    /// Does a part of a tick without collapses, bounded in time; call again if there is more.
+    /// Bounded, without collapses; call again if there is more.
     fn tick_step(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::TickStep) { tick } else { Tick::default() }
     }
@@ -226,7 +210,7 @@ pub trait PageHeapExt: PageHeap {
         Pages(self.act(Act::Releasable(breaking)).pages() as u32)
     }
 
-    /// A few more, since hugepages go whole, or fewer where the system refuses. Returns how many.
+    /// Returns pages: a few more, since hugepages go whole, or fewer where the system refuses.
     ///
     /// # Errors
     /// Fewer can be released.
@@ -242,29 +226,27 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::ReleaseAll(breaking)).pages()
     }
 
-    /// Whether a collapse is due; ask once a round. Failures make it skip rounds.
+    /// Ask once a round: failures make it skip rounds.
     fn collapse_is_due(&mut self) -> bool {
         self.act(Act::CollapseIsDue) == Answer::Yes
     }
 
-    /// It stays backed until [`Self::end_collapse`]; the caller may release the lock meanwhile.
+    /// Backed until [`Self::end_collapse`]; the caller may release the lock meanwhile.
     fn begin_collapse(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginCollapse) { Some(id) } else { None }
     }
 
-    /// Ends a collapse, if begun; returns whether the round may go on.
+    /// Whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
     }
 
-    /// Whether a thread should refill or clear hugepages.
     #[inline(always)]
     fn is_growing(&self) -> bool {
         let figures = self.figures();
         figures.refill_due > Pages(0) || figures.clear_due
     }
 
-    /// Whether a thread should collapse hugepages.
     #[inline(always)]
     fn has_dense_small(&self) -> bool {
         self.figures().dense_small >= MANY_DENSE
@@ -275,14 +257,13 @@ pub trait PageHeapExt: PageHeap {
         self.figures().refill_due
     }
 
-    /// Returns a mostly unbacked hugepage to back for a rise; collapse it, as of
-    /// [`Self::begin_collapse`].
+    /// A mostly unbacked hugepage; collapse it, as of [`Self::begin_collapse`].
     fn begin_refill(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
     }
 
-    /// Ahead of growth, in the cache from now on; [`Self::end_clear`] must follow. The caller may
-    /// release the lock meanwhile: until the hugepage is cleared, a first touch clears it.
+    /// [`Self::end_clear`] must follow. The caller may release the lock meanwhile: a first touch
+    /// clears it too.
     fn begin_clear(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginClear) { Some(id) } else { None }
     }
@@ -291,17 +272,17 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::EndClear(id, result, took));
     }
 
-    /// A thread collapses hugepages.
+    /// Whether a thread collapses hugepages.
     fn set_helped(&mut self, helped: bool) {
         self.act(Act::SetHelped(helped));
     }
 
-    /// The first touch of a hugepage took long: a pause.
+    /// The first touch of a hugepage took long.
     fn record_slow(&mut self) {
         self.act(Act::RecordSlow);
     }
 
-    /// Counts a collapse outside of the region; returns whether the round may go on.
+    /// Whether the round may go on.
     fn count_collapse(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::CountCollapse(result, took)) == Answer::Yes
     }

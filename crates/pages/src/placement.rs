@@ -1,5 +1,4 @@
-//! Places spans of up to half a hugepage: TEMERAIRE by the filler's lists (§4.4), [`crate::frames`]
-//! by page frames.
+//! Places spans of up to half a hugepage: by the filler's lists (§4.4), or page frames.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -13,7 +12,7 @@ pub struct Wanted {
     pub(crate) density: Density,
 }
 
-/// Chooses places of spans. All methods but `choose` are notifications.
+/// All methods but `choose` are notifications.
 pub trait Placement: sealed::Placement {}
 impl<T: sealed::Placement> Placement for T {}
 
@@ -21,25 +20,20 @@ pub(crate) mod sealed {
     use super::*;
 
     pub trait Placement {
-        /// As before any grant.
         const BY_LISTS: Self;
 
-        /// The filler's lists place all spans; the calls below do nothing.
+        /// The calls below do nothing then.
         fn is_by_lists(&self) -> bool;
 
         fn choose<P: Fit, G: Geometry>(&mut self, filler: &Filler<P, G>, trackers: &Trackers<G>, span: Wanted)
         -> Found;
 
-        /// The lists placed a span in need.
         fn placed(&mut self, id: HugePageId, at: u32, pages: u32);
 
-        /// Into the filler, with its used pages.
         fn adopt<G: Geometry>(&mut self, id: HugePageId, t: &Tracker<G>);
 
-        /// From the filler.
         fn expel<G: Geometry>(&mut self, id: HugePageId, t: &Tracker<G>);
 
-        /// Used pages changed from `old`.
         fn follow<G: Geometry>(&mut self, id: HugePageId, old: &PageBits<G>, t: &Tracker<G>);
     }
 }

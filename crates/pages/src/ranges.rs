@@ -1,9 +1,7 @@
 //! Free ranges of hugepages of one kind, unbacked or cached.
 //!
-//! **From.** TEMERAIRE §4.2. Instead of the paper's treap a range has its length in the trackers at
-//! both ends (boundary tags) and is in a bin by its log2. Free, join and exact allocation take
-//! constant time; the fit is nearly best. **Invariants.** P4; P1: every hugepage of a range has the
-//! set's place.
+//! **From.** TEMERAIRE §4.2. Boundary tags in the trackers and bins by log2 replace the treap:
+//! constant time, a nearly best fit. **Invariants.** P1, P4.
 
 use crate::tracker::{Place, Trackers};
 use core::ops::Range;
@@ -17,7 +15,7 @@ pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
     backed: u32,
-    /// Granted hugepages: later trackers must not be read.
+    /// Later trackers must not be read.
     end: u32,
 }
 
@@ -46,7 +44,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.end = granted.0;
     }
 
-    /// Joins free neighbours. Resets the trackers.
+    /// Resets the trackers.
     pub(crate) fn insert<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.total.0 += len.0;
         for i in first.0..first.0 + len.0 {
@@ -70,7 +68,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Inside `within`, at a multiple of `align`, at a range's front.
+    /// At a range's front.
     pub(crate) fn alloc<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -119,7 +117,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
     }
 
-    /// Of the range that ends at `end`.
     pub(crate) fn alloc_end<G: Geometry>(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         let start = end.0 - trackers[end.0 as usize - 1].run;
         self.split(trackers, start, HugePageId(end.0 - len.0), len);
@@ -135,13 +132,12 @@ impl<const PLACE: u8> Ranges<PLACE> {
         })
     }
 
-    /// By a walk, for aligned places inside a range.
+    /// For aligned places inside a range.
     fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
     }
 
-    /// Of this kind.
     pub(crate) fn run_at_end<G: Geometry>(&self, trackers: &Trackers<G>) -> HugePages {
         match self.end.checked_sub(1) {
             Some(last) if trackers[last as usize].place == Self::PLACE => HugePages(trackers[last as usize].run),
@@ -154,7 +150,6 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.split(trackers, start, first, len);
     }
 
-    /// From the range that begins at `start`.
     fn split<G: Geometry>(&mut self, trackers: &mut Trackers<G>, start: u32, first: HugePageId, len: HugePages) {
         let run = trackers[start as usize].run;
         debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
@@ -174,7 +169,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// About the shortest, for release: large requests want the long ones back.
+    /// Large requests want the long ones back.
     pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;

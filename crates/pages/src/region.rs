@@ -1,23 +1,19 @@
 //! Regions: pack spans across hugepages, for programs whose slack exceeds their small spans.
 //!
-//! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages, in its hugepages' trackers; it
-//! ends with its last span.
-//!
-//! **State.** It begins at a multiple of its size, so a page names it. Its first tracker holds its
-//! longest free range, and links it into the bin of that range's logarithm. **Invariants.** P8.
-//!
+//! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages; it ends with its last span.
+//! **State.** It begins at a multiple of its size, so a page names it. Its first tracker links it
+//! into the bin of its longest free range (P8).
 //! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
 use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
-/// By log2 of a free range: 1 GiB is 2^17 pages.
+/// 1 GiB is 2^17 pages.
 const BINS: usize = 18;
 const LOOKS: usize = 4;
 
 pub(crate) struct Regions<G> {
-    /// Heads, plus 1, by log2 of the longest free range.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,
@@ -31,13 +27,12 @@ pub(crate) struct Occupied {
     pub(crate) missing: HugePages,
 }
 
-/// Over regions' hugepages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
     pub(crate) idle: u32,
     pub(crate) idle_backed: u32,
     pub(crate) idle_pages: u32,
-    /// Free and backed.
+    /// Free and backed pages.
     pub(crate) between: u32,
 }
 
@@ -69,7 +64,6 @@ fn bin(longest: u32) -> usize {
     (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
 }
 
-/// Of the region around a hugepage.
 pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
     HugePageId(id.0 & !(G::REGION - 1))
 }
@@ -117,7 +111,7 @@ pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> 
     longest
 }
 
-/// On a hugepage in parts that keeps no free memory; no collapse needs it.
+/// It keeps no free memory, and needs no collapse.
 fn is_unsure<G: Geometry>(trackers: &Trackers<G>, page: PageId) -> bool {
     let t = &trackers[G::hugepage(page).0 as usize];
     t.left == Left::Unsure && !t.intact && !t.collapsing
@@ -131,7 +125,7 @@ impl<G: Geometry> Regions<G> {
         geometry: PhantomData,
     };
     const PAGES: u32 = G::REGION * G::PAGES;
-    /// Pages below which a region does not pay: 1/64, 16 MiB.
+    /// 1/64, 16 MiB: below, a region does not pay.
     pub(crate) const LEAST_SLACK: u32 = G::REGION.div_ceil(64) * G::PAGES;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
@@ -164,7 +158,7 @@ impl<G: Geometry> Regions<G> {
         })
     }
 
-    /// P8: in the bin of its longest free range.
+    /// P8.
     pub(crate) fn is_listed(&self, trackers: &Trackers<G>, head: HugePageId) -> bool {
         let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
         while let Some(id) = at {
@@ -199,8 +193,7 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The smallest free range in a region of the smallest sufficient bin; `looks` regions of a
-    /// bin.
+    /// The smallest sufficient bin.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -240,7 +233,6 @@ impl<G: Geometry> Regions<G> {
         Some(PageRange::new(self.find_in_some(trackers, pages, align, looks)?, Pages(pages)))
     }
 
-    /// Of free hugepages taken from the allocator.
     pub(crate) fn begin(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         for i in head.0..head.0 + G::REGION {
             let t = &mut trackers[i as usize];
@@ -251,13 +243,11 @@ impl<G: Geometry> Regions<G> {
         self.link(trackers, head);
     }
 
-    /// Its hugepages are the caller's again.
     pub(crate) fn end(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         self.unlink(trackers, head);
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// Of a span that begins or goes on there. `huge`: an unbacked hugepage will come whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -277,7 +267,6 @@ impl<G: Geometry> Regions<G> {
                 }
                 match (first, begins, at) {
                     (true, true, _) => t.occupy(at, len),
-                    // The rest of a hugepage that the span reached.
                     (true, false, 1..) => t.extend(at, len),
                     _ => t.carry(at, len),
                 }
@@ -287,7 +276,7 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// A `whole` span, or the end of one. Returns a region left without spans.
+    /// Returns a region left without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);
@@ -302,7 +291,7 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// On hugepages of spans that may stay untouched; returns how many.
+    /// Of spans that may stay untouched.
     pub(crate) fn unback_unsure(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -326,7 +315,6 @@ impl<G: Geometry> Regions<G> {
         pages
     }
 
-    /// Behind a region's span, for growth.
     pub(crate) fn is_free(&self, trackers: &Trackers<G>, range: PageRange) -> bool {
         let region = head_of::<G>(G::hugepage(PageId(range.first.0 - 1)));
         let room = G::page(region, Self::PAGES).0 - range.first.0;

@@ -1,21 +1,17 @@
 //! How much memory goes back to the system, and when.
 //!
-//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking is the last resort, since it
-//! cannot be undone cheaply. Memory that recent demand wants stays, unless all is requested
-//! ([`crate::demand`]). In the background memory goes at a rate: a whole hugepage exceeds what is
-//! due, so the next ticks release less. [`AUTO_RATE`] is a quarter of the surplus's highest each
-//! second: all is gone 4 s after demand forgot it. [`crate::huge_cache`], [`crate::filler`] and
-//! [`crate::region`] choose the pages.
+//! **From.** TEMERAIRE §4.6: breaking is the last resort, since it cannot be undone cheaply.
+//! [`AUTO_RATE`] is a quarter of the surplus's highest each second: all is gone 4 s after demand
+//! forgot it.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breaking {
-    /// Release only whole free hugepages.
+    /// Only whole free hugepages.
     Never,
-    /// Memory that recent demand does not want back, less 1/32.
+    /// What recent demand does not want back, less 1/32.
     Surplus,
-    /// Release all free pages.
     Always,
 }
 
@@ -33,28 +29,26 @@ impl core::fmt::Display for TooMuch {
     }
 }
 
-/// The result of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
     /// Pages.
     pub released: u64,
     /// Hugepages.
     pub collapsed: u32,
-    /// Whether only the step's bound stopped it.
+    /// Only the step's bound stopped it.
     pub more: bool,
 }
 
-/// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
+/// 0.5 ms of system calls, while other threads wait.
 pub const STEP: Pages = Pages(512);
 
-/// The part kept besides the wanted pages: the last free pages cost many used ones their hugepage.
-/// On fleet profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the
-/// hugepages.
+/// The last free pages cost many used ones their hugepage. On fleet profiles 1/16 holds up to 8.4 %
+/// beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the hugepages.
 pub const MARGIN_PART: u32 = 32;
 
 /// Follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;
-/// Least bytes a second, and part of the highest surplus since there was none.
+/// Bytes a second, and the part of the highest surplus since there was none.
 const AUTO_LEAST: u64 = 64 << 20;
 const AUTO_PART: u64 = 4;
 
@@ -76,7 +70,7 @@ impl Release {
         *self = Self { set: bytes_per_s, bytes_per_s: first, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// An unreleasable debt lapses after a second, or a page's time.
+    /// A debt lapses after a second, or a page's time.
     pub(crate) fn due(&mut self, now_ns: u64, surplus: Pages) -> Pages {
         if self.set == AUTO_RATE {
             let part = surplus.bytes().0 as u64 / AUTO_PART;
@@ -90,7 +84,7 @@ impl Release {
         Pages(u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX))
     }
 
-    /// By the rate; [`Self::count`] counts them too.
+    /// [`Self::count`] counts them too.
     pub(crate) fn paced(&mut self, pages: u64) {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }
@@ -104,7 +98,6 @@ impl Release {
         self.total
     }
 
-    /// Free backed pages that demand does not want back.
     pub(crate) fn surplus(in_use: Pages, free: Pages, wanted: Pages) -> Pages {
         let kept = wanted.0.saturating_add(wanted.0 / MARGIN_PART);
         Pages((in_use.0 + free.0).saturating_sub(kept).min(free.0))

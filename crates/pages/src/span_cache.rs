@@ -1,20 +1,13 @@
 //! The span cache: short free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds a few spans of 1, 2, 4 and 8 pages, dense and sparse apart.
-//! To the page heap they are in use. The heap's owner drains it ([`SpanCache::drain`]) before a
-//! release.
-//!
-//! **State.** A shard is a cache line of 16 slots: a span's first page plus 1, or 0.
-//! **Invariants.** P10: an exchange empties a slot before it is filled. **Threads.** Any may use
-//! any shard; a migrated one loses only locality.
-//!
-//! **Cost.** The CPU's number, at most four slots of one line, one exchange. At most 320 KiB in a
-//! used shard.
+//! **State.** A shard for each CPU is a cache line of 16 slots: a span's first page plus 1, or 0.
+//! To the page heap the spans are in use; its owner drains the cache before a release. P10: an
+//! exchange empties a slot before it is filled.
+//! **Cost.** At most four slots of one line, one exchange; at most 320 KiB in a used shard.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};
 
-/// Further CPUs share them.
 const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Of 1, 2, 4 and 8 pages.
 const DEPTHS: [usize; 4] = [4, 2, 1, 1];
@@ -27,7 +20,7 @@ struct Shard {
     sparse: [AtomicU32; SLOTS],
 }
 
-/// Freed short spans. All zeros: empty.
+/// All zeros: empty.
 pub struct SpanCache {
     shards: [Shard; SHARDS],
 }
@@ -38,7 +31,7 @@ fn length(pages: Pages) -> Option<usize> {
 }
 
 impl SpanCache {
-    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with.
     pub const EMPTY: Self = Self {
         shards: [const {
             Shard { dense: [const { AtomicU32::new(0) }; SLOTS], sparse: [const { AtomicU32::new(0) }; SLOTS] }
@@ -54,7 +47,7 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// Pops a span at a multiple of `align`, with its old contents.
+    /// At a multiple of `align`, with old contents.
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
@@ -62,14 +55,14 @@ impl SpanCache {
             if seen == 0 || !(seen - 1).is_multiple_of(align.0) {
                 return None;
             }
-            // ORDERING: pairs with the Release in `put`: the last user's writes to the span's pages
-            // and metadata precede the next one's.
+            // ORDERING: pairs with the Release in `put`: the last user's writes precede the next
+            // one's.
             let taken = slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed);
             taken.is_ok().then(|| PageRange::new(PageId(seen - 1), pages))
         })
     }
 
-    /// Keeps a span; `false`: too long or no room, so free it to the page heap.
+    /// `false`: too long or no room.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };

@@ -3,16 +3,13 @@ use crate::tracker::{Tracker, Trackers};
 use craton_base::{Advice, Ask, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
 use std::vec::Vec;
 
-/// Grants up to a limit and records calls.
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) limit: u32,
     pub(crate) granted: Vec<HugePages>,
     pub(crate) unbacked: Vec<PageRange>,
     pub(crate) advised: Vec<(PageRange, Advice)>,
-    /// Refuses every unback.
     pub(crate) keeps: bool,
-    /// Ignores all advice.
     pub(crate) deaf: bool,
     pub(crate) residency: Residency,
 }

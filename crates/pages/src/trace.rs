@@ -1,21 +1,11 @@
-//! The trace of a page heap: its calls and their times, as bytes of a file.
-//!
-//! **What.** The parts of a file: [`Header`], [`Event`], a block's [`Seal`]. [`Trace`] reads a
-//! whole file; docs/trace.md has the format. **From.** TEMERAIRE §6.2: replayed on other policies.
-//!
-//! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB,
-//! little-endian.
-//!
-//! **State.**
+//! The trace of a page heap, as bytes of a file (docs/trace.md; TEMERAIRE §6.2). Pages of 8 KiB,
+//! microseconds since the recording began, little-endian.
 //! ```text
 //! file:   header │ block 1 │ block 2 │ …                 block: 255 slots of events │ one slot for the seal
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
 //! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
-//! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
-//! after a kill.
-//!
-//! **Failure.** Another format or version, cut off or changed: a [`TraceError`] with the place.
+//! A slot's first word is written last: a non-empty slot is complete, even after a kill.
 
 mod read;
 
@@ -25,7 +15,6 @@ use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pag
 
 pub const MAGIC: [u8; 8] = *b"craton\x1aT";
 pub const VERSION: u32 = 1;
-/// Bytes of a block, and of the header.
 pub const BLOCK_BYTES: usize = 4096;
 pub const SLOT_BYTES: usize = 16;
 /// The seal's slot follows.
@@ -39,7 +28,6 @@ const ALIGN_SHIFT: u32 = 53;
 const EVENT_USED: u32 = 58;
 const COUNT_SHIFT: u32 = 56;
 const SEAL_KIND: u64 = 15;
-/// Of a seal.
 const SEAL_ZEROS: u64 = 0b111 << (FLAG_SHIFT + 1);
 
 pub type Slot = [u64; 2];
@@ -58,9 +46,9 @@ pub struct Event {
     /// 48 bits: nine years.
     pub time_us: u64,
     pub kind: Kind,
-    /// The span; of [`Kind::Resize`] with its new length.
+    /// With its new length.
     pub span: PageRange,
-    /// A power of two; 1 except for [`Kind::Alloc`].
+    /// 1 except for [`Kind::Alloc`].
     pub align: Pages,
     pub density: Density,
 }
@@ -76,7 +64,7 @@ impl Event {
         [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
     }
 
-    /// Decodes a slot; `None`: empty.
+    /// `None`: empty.
     #[inline]
     pub const fn decode(slot: Slot) -> Option<Self> {
         let [head, span] = slot;
@@ -96,13 +84,13 @@ impl Event {
     }
 }
 
-/// The end of a full block, or of a completed recording's last.
+/// Of a full block, or the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     pub events: u8,
     /// The file ends here.
     pub last: bool,
-    /// Events dropped at the bound, or because the file could not grow; in the last block.
+    /// At the bound, or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -112,13 +100,12 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
-    /// Encodes the seal over the events that `sum` has seen.
+    /// `sum` has seen the events.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
     }
 
-    /// If any. The slot's second word is its checksum.
     const fn decode(slot: Slot) -> Option<Self> {
         let head = slot[0];
         if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {
@@ -129,12 +116,11 @@ impl Seal {
     }
 }
 
-/// A checksum whose steps are invertible: a changed word changes the result.
+/// Its steps are invertible: a changed word changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Begins a block's checksum; the header is block 0.
     pub const fn of_block(number: u64) -> Self {
         let mut sum = Self(0);
         sum.mix(number + 1);
@@ -162,11 +148,9 @@ pub struct Header {
     pub region: Pages,
 }
 
-/// That the checksum, the next word, covers.
 const HEADER_WORDS: usize = 5;
 
 impl Header {
-    /// The rest of the block is zeros.
     pub const fn encode(&self) -> [u64; HEADER_WORDS + 1] {
         let mut words = [
             u64::from_le_bytes(MAGIC),

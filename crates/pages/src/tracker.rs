@@ -1,10 +1,6 @@
-//! The page heap's record of one hugepage.
+//! The page heap's record of one hugepage: two cache lines; all zeros: not yet granted.
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
-//!
-//! **State.** Two cache lines; all zeros: not yet granted. `L` is maintained: a free only lengthens
-//! the range around its pages, an allocation shortens the longest range only if it came from it.
-//!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
 use crate::filler::Family;
@@ -16,7 +12,7 @@ use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Place {
-    /// The grant.
+    /// Not granted.
     #[default]
     Beyond = 0,
     /// Free, without memory.
@@ -30,55 +26,50 @@ pub(crate) enum Place {
     Region,
 }
 
-/// On small pages, where the system would give a hugepage.
+/// Where the system would give a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Left {
     #[default]
     Not = 0,
-    /// For a collapse later: it fills up.
     Later,
-    /// Spans may stay untouched: it keeps no free memory.
+    /// It keeps no free memory.
     Unsure,
 }
 
-/// Tests tell states by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
     /// Of spans.
     starts: PageBits<G>,
-    /// Handed out since last unbacked: may have memory and be non-zero (P5).
+    /// Handed out since last unbacked: may be non-zero (P5).
     touched: PageBits<G>,
-    /// Of the list or bin, plus 1; 0: none.
+    /// In list or bin, plus 1; 0: none.
     pub(crate) next: u32,
-    /// Likewise.
     pub(crate) prev: u32,
     /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
-    /// Counting bits is slow without the CPU's instruction.
+    /// Counting is slow without the CPU's instruction.
     touched_pages: u16,
-    /// In the family, plus 1; 0 outside the filler.
+    /// Plus 1; 0: no list.
     pub(crate) list: u16,
     pub(crate) family: Family,
     pub(crate) place: Place,
-    /// Spans of many small objects.
     pub(crate) dense: bool,
     /// By a large span's tail; used last (§4.1).
     pub(crate) donated: bool,
     /// Free pages were released singly.
     pub(crate) broken: bool,
-    /// Backed whole, as far as known: untouched pages have memory too.
+    /// As far as known: untouched pages have memory too.
     pub(crate) intact: bool,
-    /// Advised against hugepages, so that released pages are not refilled.
+    /// Released pages are not refilled.
     pub(crate) guarded: bool,
     /// Requested although before the threshold.
     pub(crate) asked: bool,
-    /// Until seen to be used densely.
     pub(crate) left: Left,
     /// It must stay backed.
     pub(crate) collapsing: bool,
@@ -87,8 +78,7 @@ pub struct Tracker<G = Huge2M> {
 
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
-// SAFETY: empty bit sets, null links, counts of 0, `Place::Beyond`, `Left::Not`, `Family::Sparse`
-// and `false`s.
+// SAFETY: empty bit sets, null links, counts of 0, first variants and `false`s.
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
@@ -106,7 +96,7 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
-    /// It lost its memory; returns the pages that had some.
+    /// Returns the pages that had memory.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -124,15 +114,12 @@ impl<G: Geometry> Tracker<G> {
     pub(crate) fn starts(&self) -> &PageBits<G> {
         &self.starts
     }
-    /// U.
     pub(crate) fn used_pages(&self) -> u32 {
         self.used_pages.into()
     }
-    /// L, in pages.
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// A: with one that began before.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
@@ -150,11 +137,9 @@ impl<G: Geometry> Tracker<G> {
 
     #[inline]
     pub(crate) fn largest_block(&self) -> u32 {
-        // Most hugepages of small objects are nearly full.
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
-    /// The smallest free range for `pages` at a multiple of `align`.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
             return None;
@@ -173,7 +158,7 @@ impl<G: Geometry> Tracker<G> {
         (shortest != u32::MAX).then_some(best)
     }
 
-    /// Whether the pages read as zeros.
+    /// Whether they read as zeros.
     pub(crate) fn occupy(&mut self, first: u32, pages: u32) -> bool {
         self.starts.insert(first, 1);
         self.carry(first, pages)
@@ -185,7 +170,6 @@ impl<G: Geometry> Tracker<G> {
         self.extend(first, pages)
     }
 
-    /// Of a span of this hugepage that grew.
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
         let (_, run) = self.used.clear_run_around(first);
@@ -197,11 +181,9 @@ impl<G: Geometry> Tracker<G> {
         self.touch(first, pages)
     }
 
-    /// On small pages, with `resident` bytes backed.
     pub(crate) fn came_in_parts(&mut self, resident: Bytes) {
         self.intact = false;
         if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
-            // Which ones is unknown.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
     }
@@ -220,7 +202,6 @@ impl<G: Geometry> Tracker<G> {
     /// Returns how many had memory.
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
-            // Until now all of it was backed.
             (self.touched, self.touched_pages) = (PageBits::ALL, G::PAGES as u16);
         }
         let lost = self.touched.count(first, pages);
@@ -229,7 +210,7 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
-    /// P5: agrees with its count, and includes all used pages.
+    /// P5.
     pub(crate) fn is_touched_right(&self) -> bool {
         self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }
@@ -240,7 +221,6 @@ impl<G: Geometry> Tracker<G> {
         self.truncate(first, pages);
     }
 
-    /// Of a span of this hugepage that shrank.
     pub(crate) fn truncate(&mut self, first: u32, pages: u32) {
         debug_assert_eq!(self.used.count(first, pages), pages);
         self.used.remove(first, pages);
@@ -249,7 +229,6 @@ impl<G: Geometry> Tracker<G> {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
-    /// Of the spans in a range.
     pub(crate) fn recut(&mut self, first: u32, pages: u32, each: u32) {
         self.allocs -= self.starts.count(first, pages) as u16;
         self.starts.remove(first, pages);
@@ -259,12 +238,10 @@ impl<G: Geometry> Tracker<G> {
         }
     }
 
-    /// In this hugepage, of the span over page `at`.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)
     }
 
-    /// From the hugepage before.
     pub(crate) fn continues(&self) -> bool {
         self.used.contains(0) && !self.starts.contains(0)
     }

@@ -1,22 +1,17 @@
 //! Which spans are worth a hugepage before their first touch.
 //!
-//! **What.** Memory that is handed out may never be touched: a buffer of 256 KiB with one byte
-//! written must not cost a hugepage. Slabs fill up and always get hugepages. Of other spans, by
-//! length, the first stay on small pages and are checked when later ones are allocated, in changing
-//! places: if densely touched, later ones get hugepages in advance, ten times cheaper than a
-//! collapse. Some go on as *probes* on small pages, so that a change shows; until one is dense at
-//! most [`MOST_UNPROVEN`] hugepages are given.
-//!
-//! **State.** For each power of two of pages a few hugepages still to be checked.
+//! A buffer of 256 KiB with one byte written must not cost a hugepage. Slabs always get hugepages.
+//! Of other spans, by length, the first stay on small pages and are checked at later allocations:
+//! if densely touched, later ones get hugepages in advance. Some go on as *probes* on small pages,
+//! so that a change shows; until one is dense at most [`MOST_UNPROVEN`] hugepages are given.
 
 use craton_base::{HugePageId, HugePages, Pages};
 
-/// Powers of two of pages; longer ones count as the last.
+/// Longer ones count as the last.
 const LENGTHS: usize = 16;
-/// Of a length, still to be checked.
 const PENDING: usize = 4;
-/// Dense hugepages in a row that earn trust: for spans on one, and for longer ones, which may be
-/// used in part. Doubles when a sparse one follows, up to [`MOST_NEEDED`].
+/// Dense hugepages in a row that earn trust; doubles when a sparse one follows. Longer spans may be
+/// used in part.
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
@@ -24,11 +19,10 @@ const MOST_NEEDED: u8 = 32;
 const SPARSE: u8 = 3;
 /// At a hugepage not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// Reviews skipped between two of a length without dense hugepages, and of one with many sparse
-/// ones.
+/// Reviews skipped after one without dense hugepages, or with many sparse ones.
 const MOST_RESTS: u8 = 15;
 const MOST_RESTS_SPARSE: u8 = 63;
-/// One hugepage in 8; in 16 once many probes were dense.
+/// 1/16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
 /// Between checked places.
@@ -36,15 +30,13 @@ const STRIDE: u32 = 7;
 /// Hugepages given since a probe was dense.
 const MOST_UNPROVEN: u32 = 32;
 
-/// How densely a hugepage on small pages is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Hardly touched, or too early.
     Nothing,
-    /// The program touched at most an eighth of it.
+    /// At most an eighth was touched.
     Sparse,
-    /// The program touched at most half of it: in longer memory the end of the used part, else few
-    /// of several spans.
+    /// At most half was touched: the used part ends here, or few of several spans.
     Part,
     /// Nearly everywhere.
     Dense,
@@ -52,12 +44,10 @@ pub enum Seen {
     Gone,
 }
 
-/// The decision for new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// Nothing dense was seen.
     Small,
-    /// Hugepages to be checked: one of it, or all of a span on one.
+    /// To be checked: one hugepage, or all of a span on one.
     Probe,
     Huge,
 }
@@ -67,7 +57,6 @@ struct Pending {
     /// Plus 1; 0: none.
     id: u32,
     looks: u8,
-    /// At the check before.
     was_sparse: bool,
 }
 
@@ -80,28 +69,23 @@ struct Length {
     pending: [Pending; PENDING],
     /// Dense ones, less those that stay untouched or are touched in part.
     dense: u8,
-    /// Since then.
     sparse: u8,
     needed: u8,
-    /// Hugepages until the next probe, and given since one was dense.
+    /// Until the next probe, and since one was dense.
     until_probe: u8,
     unproven: u8,
-    /// On more than one hugepage.
     is_long: bool,
-    /// Changes the checked places.
     turn: u8,
     /// To skip, and after the next review that finds nothing dense.
     rest: u8,
     rests: u8,
 }
 
-/// The experience with each length.
 pub struct Trust {
     lengths: [Length; LENGTHS],
 }
 
 impl Trust {
-    /// No experience; all zeros.
     pub const NONE: Self = Self { lengths: [Length::NEW; LENGTHS] };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
@@ -112,7 +96,7 @@ impl Trust {
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) -> u32 {
         let mut found = 0;
         let length = self.of(pages);
-        // Where hugepages are given each probe is checked.
+        // Where hugepages are given, each probe is checked.
         if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
             return found;
@@ -125,7 +109,6 @@ impl Trust {
             };
             pending.looks += 1;
             looked = true;
-            // It may be filling up: a second check tells.
             if seen == Seen::Sparse && !core::mem::replace(&mut pending.was_sparse, true) {
                 continue;
             }
@@ -158,17 +141,15 @@ impl Trust {
         found
     }
 
-    /// Expected to fill.
     pub fn is_dense(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].is_trusted()
     }
 
-    /// Seen to be sparse, and none dense since.
+    /// And none dense since.
     pub fn is_sparse(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// Decides for memory on `on` hugepages; occasionally a probe.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;
@@ -188,8 +169,7 @@ impl Trust {
         Choice::Huge
     }
 
-    /// Returns two places to check on `on` hugepages: others each time, the second half the length
-    /// behind the first.
+    /// Two hugepages to check, half the length apart, others each time.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
         length.turn = length.turn.wrapping_add(1);
@@ -197,10 +177,9 @@ impl Trust {
         [first, (first + on.0 / 2) % on.0]
     }
 
-    /// Records a span of that length left on small pages.
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
         let length = self.of(pages);
-        // The oldest leaves, but none that waits for its second check.
+        // None leaves that waits for its second check.
         let Some(last) = length.pending.iter().rposition(|pending| !pending.was_sparse) else { return };
         if length.pending[last].looks > 0 {
             length.dense = length.dense.saturating_sub(1);
@@ -234,7 +213,6 @@ fn place(pages: Pages) -> usize {
 }
 
 impl Seen {
-    /// Judges by the resident part of the bytes handed out.
     pub fn of(resident: usize, given: usize) -> Self {
         match resident {
             0 => Self::Nothing,

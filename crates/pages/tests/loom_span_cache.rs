@@ -1,4 +1,4 @@
-//! Spans between threads: none has two owners, none is lost, and a user sees the previous one's
+//! Spans between threads: none has two owners or is lost, and a user sees the previous one's
 //! writes.
 //!
 //! **Unsafe.** Cells whose races loom detects stand for a span's pages.
@@ -14,7 +14,6 @@ use std::sync::Arc;
 const ONE: Pages = Pages(1);
 const SPANS: u32 = 3;
 
-/// For each span how often it was written.
 struct World {
     cache: SpanCache,
     pages: [UnsafeCell<u32>; SPANS as usize],
@@ -24,7 +23,6 @@ impl World {
     #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     fn new() -> Arc<Self> {
         let world = Self { cache: SpanCache::EMPTY, pages: std::array::from_fn(|_| UnsafeCell::new(0)) };
-        // Touches each slot, for the model.
         assert_eq!(world.cache.pages(), Pages(0));
         Arc::new(world)
     }
@@ -34,7 +32,6 @@ impl World {
         self.pages[span.first.0 as usize].with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Uses the span, then frees it, also to the page heap if there is no room.
     fn put(&self, span: PageRange) -> u32 {
         self.write(span);
         u32::from(!self.cache.put(0, span, Density::Dense))

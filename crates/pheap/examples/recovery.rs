@@ -21,7 +21,6 @@ impl UseMedium for Make {
             heap.write(at, 0, 0);
             slot = Slot(at.0);
         }
-        // Dropped, as when the process dies.
     }
 }
 
@@ -32,7 +31,7 @@ impl UseMedium for Open {
 
     fn call<M: Medium + Space + 'static>(self, medium: M) {
         let start = Instant::now();
-        // Dropped after the clock is read: the drop unmaps the file.
+        // Kept until the clock is read: the drop unmaps the file.
         let (_heap, report) = Heap::open(medium, Options::default()).expect("a heap");
         let ms = start.elapsed().as_secs_f64() * 1e3;
         println!(

@@ -1,13 +1,9 @@
-//! Allocation and free, each with its slot.
+//! Allocation and free, each with its slot: whole or not at all, also in a crash.
 //!
-//! **What.** `alloc_to` allocates an object and stores its offset in a slot. `free_from` frees a
-//! slot's object and clears the slot. Each happens whole or not at all, also in a crash.
+//! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from.
 //!
-//! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from. There a crash between the
-//! bitmap and the slot leaks the object, and the caller clears the slot.
-//!
-//! **Cost.** A small object, LOG, on a medium with write-back: one line, one fence. Elsewhere the
-//! line's stores, and one locked instruction for the bit. GC: no line and no bit.
+//! **Cost.** A small object, with write-back: one line, one fence. Elsewhere the line's stores, and
+//! one locked instruction. GC: no line and no bit.
 
 use crate::class::{Class, SIZES, SMALL_MOST, class_of};
 use crate::config::Model;
@@ -23,17 +19,16 @@ use crate::units::Tag;
 use craton_base::atomic::{Ordering, spin};
 use craton_base::{LINE_BYTES, Medium, Space};
 
-/// An extent's length has 26 bits.
+/// 26 bits in a log entry.
 const PAGES_MOST: u64 = (1 << 26) - 1;
 
-/// An allocated object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
     Small {
         number: usize,
         object: Cached,
     },
-    /// Of the former class, in a slab that has changed its class.
+    /// Of a slab's former class.
     Old {
         tag: Tag,
         index: u32,
@@ -45,7 +40,7 @@ pub(crate) enum Found {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Allocates `size` bytes, not initialised, and stores the object's offset in the slot.
+    /// The contents are not initialised.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         match self.try_alloc_to(slot, size) {
@@ -80,7 +75,7 @@ impl<M: Medium + Space> Heap<M> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
         let is_logged = self.sup.model.is_logged();
-        // Before the class is known: a slab changes its class once each lane was unlocked.
+        // Before the class is known: `morph` waits for the lane.
         let guard = if is_logged { self.enter(1) } else { self.enter_cache() };
         let Some(tag) = self.units.get(at).filter(|tag| !tag.mixed) else {
             drop(guard);
@@ -93,7 +88,7 @@ impl<M: Medium + Space> Heap<M> {
         };
         let object = Cached::new(at, class.mid_of(index));
         if is_logged && self.load(object.bit().0) & object.bit().1 == 0 {
-            // A guest may be there.
+            // A guest, perhaps.
             drop(guard);
             return self.free_rare(slot, at);
         }
@@ -120,7 +115,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Returns the bytes that the object can hold.
+    /// Bytes that the object can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         match self.find(object.0)? {
             Found::Small { number, .. } => Ok(u64::from(SIZES[number])),
@@ -135,8 +130,7 @@ impl<M: Medium + Space> Heap<M> {
 
     #[inline]
     pub(crate) fn load(&self, at: u64) -> u64 {
-        // ORDERING: pairs with the release in `Medium::store`: the object behind a slot is
-        // initialised.
+        // ORDERING: pairs with the release in `Medium::store`, behind the object's contents.
         self.medium.word(at).load(Ordering::Acquire)
     }
 
@@ -150,7 +144,7 @@ impl<M: Medium + Space> Heap<M> {
         Err(Error::NotASlot { at })
     }
 
-    /// Batches may also use words of lanes' headers.
+    /// Also allows words of lanes' headers.
     pub(crate) fn check_any_slot(&self, slot: Slot) -> Result<(), Error> {
         let headers = LANES..self.places.ring(0);
         if headers.contains(&slot.0) { Ok(()) } else { self.check_slot(slot) }
@@ -164,8 +158,7 @@ impl<M: Medium + Space> Heap<M> {
         Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
     }
 
-    /// The line that frees an object, and clears the slot if `slot` is not 0. It plans an extent's
-    /// free: commit the line, or `cancel_free` it.
+    /// Commit the line, or `cancel_free` it. A `slot` of 0 is not cleared.
     pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
         let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
         match *found {
@@ -185,7 +178,6 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// A large object's plan is not yet a change.
     pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
         if let Some(tag) = self.tag_of(at) {
             if tag.mixed
@@ -231,7 +223,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Frees in DRAM what a committed line freed.
+    /// Call when the line is committed.
     pub(crate) fn finish_free(&self, guard: &Guard<'_>, found: Found, redo: &Redo) {
         match found {
             Found::Small { number, object } => self.uncommit(guard, number, object),
@@ -243,7 +235,7 @@ impl<M: Medium + Space> Heap<M> {
     #[cold]
     fn free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
         match self.try_free_rare(slot, at) {
-            // The bookkeeping log is full: its dead chunks serve once their epochs are settled.
+            // The bookkeeping log is full until epochs are settled.
             Err(Error::NoMemory) => {
                 self.reclaim();
                 self.try_free_rare(slot, at)
@@ -252,8 +244,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Returns empty slabs, and lets the bookkeeping log reuse its chunks. Returns whether a slab
-    /// was empty.
+    /// Returns empty slabs, and reuses the log's chunks. `false`: no slab was empty.
     #[cold]
     pub(crate) fn reclaim(&self) -> bool {
         let retired = self.retire_empty();
@@ -276,7 +267,7 @@ impl<M: Medium + Space> Heap<M> {
             return Err(error);
         }
         if self.sup.model == Model::Gc {
-            // The object is unreachable before it is free, so a crash in between loses nothing.
+            // Unreachable before it is free: a crash in between loses nothing.
             self.medium.store(slot.0, 0);
             self.medium.flush(slot.0);
             self.medium.fence();
@@ -339,7 +330,7 @@ impl<M: Medium + Space> Heap<M> {
         if !filled {
             match self.new_slab(guard, home, number, most) {
                 Ok(()) => filled = true,
-                // Other arenas may have what this one cannot get.
+                // Other arenas may have some.
                 Err(error) => {
                     filled = (0..self.arenas.len())
                         .any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena) || host(arena));
@@ -354,14 +345,13 @@ impl<M: Medium + Space> Heap<M> {
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
     }
 
-    /// Moves guests of a class from an arena's gaps into the lane's cache; returns their number.
+    /// Caches guests; returns their number.
     fn host(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> u32 {
         let granules = guests::granules_of(number).filter(|_| self.sup.model.is_logged() && self.options.morph != 0);
         let Some(granules) = granules else { return 0 };
         self.lock_arena(arena).host(number, &self.classes[..], &guard.lane.tcache, granules, most)
     }
 
-    /// Commits one more line, in the thread's lane.
     pub(crate) fn commit_aside(&self, guard: &Guard<'_>, redo: Redo) {
         if guard.roomy {
             guard.lane.commit(&self.medium, self.stamp(), &[redo]);
@@ -370,7 +360,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Makes a slab, and moves up to `most` of its objects into the lane's cache.
+    /// Caches up to `most` of its objects.
     fn new_slab(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> Result<(), Error> {
         let class = &self.classes[number];
         let plan = self.extents.plan_alloc(&self.medium, PAGES_PER_UNIT, ExtentKind::Slab)?;
@@ -384,20 +374,18 @@ impl<M: Medium + Space> Heap<M> {
         let index = slabs.insert(at, number, crate::arena::all_free(class), class.objects);
         self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
         slabs.relist(index, class.objects);
-        // Under the same lock: another thread would retire the slab, or take all of it.
+        // Under the same lock, or another thread could take all of it.
         let moved = slabs.refill(number, class, &guard.lane.tcache, most);
         debug_assert!(moved > 0, "a new slab without objects");
         Ok(())
     }
 
-    /// Drops the line of `redo_free`.
     pub(crate) fn cancel_free(&self, redo: &Redo) {
         if redo.kind == Kind::FreeExtent {
             self.extents.cancel(&self.medium, &plan_of(redo));
         }
     }
 
-    /// Puts a free object into the lane's cache.
     #[inline]
     pub(crate) fn uncommit(&self, guard: &Guard<'_>, number: usize, object: Cached) {
         let class = &self.classes[number];
@@ -416,7 +404,6 @@ impl<M: Medium + Space> Heap<M> {
         self.release(guard, number, &objects);
     }
 
-    /// Returns the lane's cached objects of a class to their slabs.
     pub(crate) fn empty_cache(&self, guard: &Guard<'_>, number: usize) {
         let class = &self.classes[number];
         let mut objects = Vec::new();
@@ -454,7 +441,6 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Returns an empty slab to the extents.
     pub(crate) fn retire(&self, guard: &Guard<'_>, arena: usize, number: usize) -> bool {
         let mut slabs = self.lock_arena(arena);
         let Some(index) = slabs.spare(number) else { return false };
@@ -470,13 +456,12 @@ impl<M: Medium + Space> Heap<M> {
         true
     }
 
-    /// Word and bit of an object of a slab.
     pub(crate) fn bit(&self, slab: u64, class: &Class, index: u32) -> (u64, u64) {
         bit_of(slab, class.mid_of(index))
     }
 }
 
-/// The line of a guest. An allocation's slot held `old`; a free's holds the guest.
+/// An allocation's slot held `old`; a free's holds the guest.
 fn redo_guest(kind: Kind, slot: u64, old: u64, object: Cached) -> Redo {
     let at = object.at();
     let [(home, _), _] = object.as_guest().homes(at & !(UNIT - 1));
@@ -484,7 +469,7 @@ fn redo_guest(kind: Kind, slot: u64, old: u64, object: Cached) -> Redo {
     Redo { kind, slot, old, new, home, value: 0, len: object.as_guest().granules * 2 }
 }
 
-/// The plan in a line that frees an extent.
+/// Of a line that frees an extent.
 fn plan_of(redo: &Redo) -> Plan {
     Plan { page: redo.old / PAGE, pages: redo.len, home: Home { at: redo.home, value: redo.value } }
 }

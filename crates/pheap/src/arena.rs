@@ -1,16 +1,8 @@
-//! An arena: slabs in DRAM, by class and occupancy.
-//!
-//! **What.** Each slab knows its taken objects: allocated, or cached by a lane. The slabs of a
-//! class hang in lists by how full they are. The fullest serve first, so that sparse ones drain and
-//! return to the extents, or serve another class.
-//!
-//! **From.** NVAlloc §4.2 keeps one list of partial slabs a class. Lists by occupancy make the
-//! search for a candidate for another class constant.
+//! An arena: slabs in DRAM, by class and occupancy, under one lock. The fullest serve first, so
+//! that sparse ones drain and return to the extents, or serve another class.
 //!
 //! **Invariants.** *A1* `free` of a slab is the number of its zero bits. *A2* A slab with free
 //! objects is in the list of its class and `level`; a full one in none.
-//!
-//! **Threads.** One lock an arena.
 
 mod gaps;
 mod list;
@@ -22,12 +14,12 @@ use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
 use list::{Kind, Link, Linked, Lists, UNLISTED};
 
-/// Lists of a class: eighths of free objects, and empty slabs.
+/// Eighths of free objects, and empty slabs.
 const LEVELS: usize = 9;
 const EMPTY: usize = 8;
-/// Empty slabs that a class keeps, besides an eighth of its slabs: a slab costs a fence.
+/// That a class keeps, besides an eighth of its slabs: a slab costs a fence.
 const KEPT: u32 = 2;
-/// Units in which slabs' occupancy is compared.
+/// Units of occupancy.
 const SHARES: u32 = 1024;
 
 pub struct Slab {
@@ -35,21 +27,20 @@ pub struct Slab {
     pub at: u64,
     pub class: usize,
     pub free: u32,
-    /// The least `free` with this class.
+    /// Of this class.
     pub least_free: u32,
-    /// Taken objects by mid.
+    /// By mid: allocated, cached or covered.
     pub taken: Box<[u64]>,
-    /// Objects of the former class.
+    /// Of the former class.
     pub old: Option<Box<Old>>,
     pub guests: Option<Box<Guests>>,
-    /// Redo lines may name the index table until this epoch is settled.
+    /// Until this epoch is settled, redo lines may name the table.
     pub table_epoch: u64,
-    /// At most as many granules are free side by side, if fewer than `MOST`.
+    /// Upper bound in granules, if below `MOST`.
     gap: u32,
     links: [Link; 2],
 }
 
-/// The list of a class and level.
 fn list_of(number: usize, level: usize) -> usize {
     if level == UNLISTED { UNLISTED } else { number * LEVELS + level }
 }
@@ -65,7 +56,6 @@ impl Linked for Slab {
 }
 
 impl Slab {
-    /// The level of the list that has the slab.
     fn level(&self) -> usize {
         let list = self.links[Kind::Level as usize].list;
         if list == UNLISTED { UNLISTED } else { list % LEVELS }
@@ -80,7 +70,6 @@ impl Slab {
         }
     }
 
-    /// Whether the object is live, cached or covered.
     pub fn is_taken(&self, mid: u32) -> bool {
         self.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
@@ -96,7 +85,7 @@ pub struct Arena {
     pub slabs: Vec<Slab>,
     vacant: Vec<u32>,
     levels: Lists,
-    /// Slabs of each class.
+    /// By class.
     pub count: Box<[u32; CLASSES]>,
     empty: Box<[u32; CLASSES]>,
     gaps: Lists,
@@ -114,7 +103,7 @@ impl Arena {
         }
     }
 
-    /// Adds a slab, of whose `taken` bits `free` are 0.
+    /// `taken` has `free` zero bits.
     pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>, free: u32) -> usize {
         let slab = Slab {
             at,
@@ -158,7 +147,6 @@ impl Arena {
         self.set_level(index, self.slabs[index].level_for(objects));
     }
 
-    /// Removes a slab from the list of its class.
     pub fn unlink(&mut self, index: usize) {
         self.set_level(index, UNLISTED);
     }
@@ -176,7 +164,7 @@ impl Arena {
         self.levels.first(list_of(number, level))
     }
 
-    /// Moves up to `most` free objects into a lane's cache; returns their number.
+    /// Into a lane's cache; returns the number of objects.
     pub fn refill(&mut self, number: usize, class: &Class, tcache: &Tcache, most: u32) -> u32 {
         let mut moved = 0;
         let mut found = Vec::with_capacity(most as usize);
@@ -192,7 +180,7 @@ impl Arena {
                 slab.free -= found.len() as u32;
                 slab.least_free = slab.least_free.min(slab.free);
                 moved += found.len() as u32;
-                // Lists serve from their ends: the lowest address of a stripe goes last.
+                // The cache pops from the end: the lowest address goes last.
                 for object in found.drain(..).rev() {
                     let pushed = tcache.push(number, class, object);
                     debug_assert!(pushed, "a refill overflows a list");
@@ -203,8 +191,7 @@ impl Arena {
         moved
     }
 
-    /// Takes an object from a fuller slab of the class than `than`, if that has at least a quarter
-    /// free.
+    /// From a fuller slab than `than`, if that has at least a quarter free.
     pub fn take_fuller(&mut self, than: usize, objects: u32, number: usize, class: &Class) -> Option<Cached> {
         let share = |free: u32, objects: u32| free * SHARES / objects;
         let sparse = share(self.slabs[than].free, objects);
@@ -232,13 +219,12 @@ impl Arena {
         self.widen(index, class, class.index_of(mid));
     }
 
-    /// Whether the slab's class has too many empty slabs.
+    /// The slab's class has too many empty ones.
     pub fn is_crowded(&self, index: usize) -> bool {
         let number = self.slabs[index].class;
         self.empty[number] > KEPT + self.count[number] / 8
     }
 
-    /// An empty slab beyond those that the class keeps.
     pub fn spare(&self, number: usize) -> Option<usize> {
         self.first(number, EMPTY)
     }
@@ -247,7 +233,7 @@ impl Arena {
         (0..CLASSES).filter(|other| *other != number).find_map(|other| self.first(other, EMPTY))
     }
 
-    /// Slabs with at most a quarter of their objects taken, the sparsest first.
+    /// At most a quarter taken, the sparsest first.
     pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
         let next = |index: &usize| self.levels.behind(&self.slabs, *index);
         [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
@@ -258,7 +244,7 @@ impl Arena {
         self.slabs[index].level() == self.slabs[index].level_for(objects)
     }
 
-    /// The slab is in no list of its class.
+    /// The slab is unlinked.
     pub fn change_class(&mut self, index: usize, number: usize) {
         self.gaps.relist(&mut self.slabs, index, UNLISTED);
         let slab = &mut self.slabs[index];
@@ -269,7 +255,7 @@ impl Arena {
     }
 }
 
-/// Takes up to `most` free objects, as evenly from the stripes as possible.
+/// As evenly from the stripes as possible.
 fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, into: &mut Vec<Cached>) {
     let each = most.div_ceil(class.stripes);
     for stripe in 0..class.stripes {
@@ -287,7 +273,6 @@ fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, in
     }
 }
 
-/// The taken bits of an empty slab.
 pub fn all_free(class: &Class) -> Box<[u64]> {
     unused_bits(class)
 }

@@ -1,14 +1,8 @@
-//! Several changes as one: all of them or none.
+//! Several changes as one, with one fence (PMDK's reserve and publish). A crash frees [`Reserved`]
+//! objects.
 //!
-//! **What.** A [`Batch`] collects objects to allocate, slots to free and values to set, and commits
-//! them with one fence. [`Reserved`] objects are chosen in DRAM alone: a crash frees them.
-//!
-//! **From.** PMDK's reserve and publish. NVAlloc has one object an operation (§4.1).
-//!
-//! **Failure.** An error of `commit` returns the reserved objects.
-//!
-//! **Cost.** No allocation once a thread has had a batch. A line for each part; two fences where
-//! objects must be durable before they are linked.
+//! **Cost.** A line for each part; two fences where objects must be durable first. No allocation
+//! once a thread has had a batch.
 
 use crate::alloc::Found;
 use crate::class::{SMALL_MOST, class_of};
@@ -23,8 +17,7 @@ use crate::tcache::Cached;
 use craton_base::{Medium, Space};
 use std::cell::Cell;
 
-/// An object that is chosen but not allocated. Publish it or cancel it: if dropped, it stays taken
-/// until the heap is opened again.
+/// Chosen in DRAM. Publish or cancel it: if dropped, it stays taken until the next `open`.
 #[must_use]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Reserved {
@@ -44,22 +37,21 @@ impl Reserved {
         Offset(self.at)
     }
 
-    /// Small ones count as reserved.
     #[inline]
     fn counted(&self) -> i64 {
         i64::from(matches!(self.what, What::Small(..)))
     }
 
-    /// Returns the bytes that were requested.
+    /// The bytes that were requested.
     pub fn size(&self) -> u64 {
         self.size
     }
 }
 
-/// An object that a committed line frees.
+/// Freed by a committed line.
 type Freed = (Found, Redo);
 
-/// Up to this many parts, each is compared with each other.
+/// Parts that are each compared with each other.
 const FEW: usize = 15;
 
 thread_local! {
@@ -70,7 +62,6 @@ thread_local! {
 
 pub(crate) enum Part {
     Alloc(Slot, Reserved),
-    /// Frees the slot's object, and stores a value there.
     Free(Slot, u64),
     Set(Slot, u64),
 }
@@ -84,14 +75,14 @@ impl Part {
     }
 }
 
-/// Changes that happen together.
+/// All happen, or none.
 pub struct Batch<'a, M: Medium + Space> {
     heap: &'a Heap<M>,
     parts: Vec<Part>,
 }
 
 impl<M: Medium + Space> Batch<'_, M> {
-    /// Allocates an object, which the slot holds once the batch is committed.
+    /// The slot has the object once the batch is committed.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.heap.check_slot(slot)?;
         let reserved = self.heap.reserve(size)?;
@@ -100,17 +91,16 @@ impl<M: Medium + Space> Batch<'_, M> {
         Ok(at)
     }
 
-    /// Links a reserved object. Its contents must be durable already if they matter.
+    /// Contents that matter are durable already.
     pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
         self.parts.push(Part::Alloc(slot, reserved));
     }
 
-    /// Frees the slot's object.
     pub fn free(&mut self, slot: Slot) {
         self.free_and_set(slot, 0);
     }
 
-    /// Frees the slot's object, and stores another value in the slot: the next of a list.
+    /// Stores a value in the slot, such as the next of a list.
     pub fn free_and_set(&mut self, slot: Slot, value: u64) {
         self.parts.push(Part::Free(slot, value));
     }
@@ -119,9 +109,8 @@ impl<M: Medium + Space> Batch<'_, M> {
         self.parts.push(Part::Set(slot, value));
     }
 
-    /// Makes all changes, or none if one is refused.
+    /// An error returns the batch's objects to the heap.
     pub fn commit(mut self) -> Result<(), Error> {
-        // After an error, the drop returns the objects.
         self.heap.try_parts(&self.parts)?;
         self.parts.clear();
         Ok(())
@@ -137,7 +126,7 @@ impl<M: Medium + Space> Drop for Batch<'_, M> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Returns the most parts of a batch in this heap.
+    /// The most parts of a batch.
     pub fn parts_most(&self) -> usize {
         PARTS_MOST.min(self.sup.half as usize - crate::lane::SPARE as usize)
     }
@@ -146,7 +135,7 @@ impl<M: Medium + Space> Heap<M> {
         Batch { heap: self, parts: spare::take(&PARTS) }
     }
 
-    /// Chooses an object without a change of the medium.
+    /// The medium does not change.
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
         match self.try_reserve(size) {
             Err(Error::NoMemory) if self.reclaim() => self.try_reserve(size),
@@ -166,7 +155,6 @@ impl<M: Medium + Space> Heap<M> {
         Ok(Reserved { at: object.at(), size, what: What::Small(number, object) })
     }
 
-    /// Returns a reserved object to the heap.
     pub fn cancel(&self, reserved: Reserved) {
         match reserved.what {
             What::Small(number, object) => {
@@ -178,7 +166,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Makes reserved objects durable and links them. The slots' old values are lost.
+    /// Makes the objects durable. The slots' old values are lost.
     pub fn publish(&self, parts: impl IntoIterator<Item = (Slot, Reserved)>) -> Result<(), Error> {
         let mut batch = self.batch();
         for (slot, reserved) in parts {
@@ -189,7 +177,7 @@ impl<M: Medium + Space> Heap<M> {
         batch.commit()
     }
 
-    /// Allocates an object whose contents `init` writes; they are durable before the slot holds it.
+    /// `init` writes the contents, durable before the slot has the object.
     pub fn alloc_with(&self, slot: Slot, size: u64, init: impl FnOnce(&Self, Offset)) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let reserved = self.reserve(size)?;
@@ -199,12 +187,12 @@ impl<M: Medium + Space> Heap<M> {
         Ok(at)
     }
 
-    /// Stores a value in a slot, which recovery keeps in order with other changes.
+    /// Recovery keeps the store in order with other changes.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
         self.try_parts(&[Part::Set(slot, value)])
     }
 
-    /// Makes a reserved object durable, links it in place of the slot's object, and frees that.
+    /// Makes the object durable, and frees the one that it replaces.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         self.flush_range(reserved.at, reserved.size);
         self.medium.fence();
@@ -215,7 +203,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// `replace` for a slot of the heap itself and the word with its check; the object is durable.
+    /// For a slot of the heap itself and its check; the object is durable.
     pub(crate) fn relink(&self, slot: Slot, reserved: Reserved, check: (Slot, u64)) -> Result<(), Error> {
         match self.load(slot.0) {
             0 => self.link([Part::Alloc(slot, reserved), Part::Set(check.0, check.1)]),
@@ -223,7 +211,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Resizes the slot's object; its contents, as far as they fit, are durable.
+    /// Keeps contents that fit, durably.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
@@ -250,8 +238,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(new)
     }
 
-    /// Puts a reserved object in place of the slot's, and sets another slot; after an error the
-    /// object is given back.
+    /// An error returns `reserved` to the heap.
     fn replace_with(&self, slot: Slot, old: u64, reserved: Reserved, also: Option<(Slot, u64)>) -> Result<(), Error> {
         let result = self.try_replace(slot, old, &reserved, also);
         if result.is_err() {
@@ -347,7 +334,7 @@ impl<M: Medium + Space> Heap<M> {
         check_distinct(freed, |(_, redo)| redo.old)
     }
 
-    /// Claims all freed objects, or none.
+    /// All, or none.
     fn claim_all(&self, freed: &[Freed]) -> Result<(), Error> {
         for (i, (found, redo)) in freed.iter().enumerate() {
             if let Err(error) = self.claim(Slot(redo.slot), redo.old, found) {
@@ -358,7 +345,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Commits the lines of a batch, and ends its frees, whose objects are claimed.
+    /// The freed objects are claimed.
     pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: &[Freed]) {
         let unclaim = || freed.iter().for_each(|(found, redo)| self.unclaim(redo.old, found));
         if self.sup.model.is_logged() {
@@ -367,8 +354,8 @@ impl<M: Medium + Space> Heap<M> {
             freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
             return;
         }
-        // Bits of small objects are not kept, and their later frees not logged: the lines of slots
-        // must be void before any object here can be freed or served again.
+        // Later frees of small objects are not logged, so lines of slots must be void before one
+        // here is freed or served again.
         let logged: Vec<Redo> = lines.iter().map(without_bits).collect();
         guard.lane.commit(&self.medium, self.stamp(), &logged);
         drop(guard);
@@ -386,7 +373,6 @@ fn without_bits(line: &Redo) -> Redo {
     }
 }
 
-/// Compares few with each other, and sorts many.
 fn check_distinct<T>(all: &[T], offset: impl Fn(&T) -> u64) -> Result<(), Error> {
     if all.len() <= FEW {
         for (i, one) in all.iter().enumerate() {

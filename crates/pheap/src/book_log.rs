@@ -1,31 +1,18 @@
-//! The bookkeeping log: which extents are in use, as a log instead of headers (NVAlloc §5.3).
+//! The bookkeeping log: which extents are in use (NVAlloc §5.3, figures 7 and 8).
 //!
-//! **What.** A list of chunks of entries in the medium, and a *vchunk* in DRAM for each. The log
-//! chooses an entry's slot and word; the caller stores it after committing the redo line that names
-//! both. Slots therefore fill in any order, and one may stay empty.
+//! The log chooses an entry's slot and word; the caller stores it after committing the redo line
+//! that names both. Slots therefore fill in any order, and one may stay empty.
 //!
-//! **From.** NVAlloc §5.3, figures 7 and 8. Where we differ: tombstones do not pin chunks, ids are
-//! never used twice, links and heads change by one checked store, and the slow collection keeps the
-//! chunks behind the first entry whose operation is under way.
+//! **From.** Where we differ: tombstones do not pin chunks, and one checked store changes a link or
+//! head.
 //!
-//! **State.** Header line, at [`LogConfig::header`]: `magic | head 0 | head 1 | alt`. The list goes
-//! from the oldest chunk to the newest, to which entries are appended.
-//! ```text
-//! vchunk   valid: a bit for each entry in use   needed: tombstones whose target is in the list
-//!          freeing: entries being cancelled     targets' tombstones: (chunk, count)
-//! ```
+//! **State.** Header line: `magic | head 0 | head 1 | alt`.
 //!
-//! **Invariants.** *B1* A tombstone lies in the chunk of its target or one behind it. *B2* A chunk
-//! leaves the list only if no entry in it is in use and no tombstone in it is needed. *B3* It
-//! becomes durable that a chunk has left before the tombstones that named it may leave, and before
-//! its memory is used again. *B4* A chunk is durable before a link to it, and the link before an
-//! entry is given out in it. *B5* The new list is durable before the alt bit changes.
-//!
-//! **Threads.** The caller's lock. **Failure.** The caller prevents a full log
-//! ([`has_slot`](BookLog::has_slot)); a damaged one is refused with the offset.
-//!
-//! **Cost.** An entry: a few DRAM words. 124 entries: 16 line stores and two fences, and one fence
-//! for each round of chunks that leave.
+//! **Invariants.** *B1* A tombstone lies in the chunk of its target or behind it. *B2* A chunk
+//! leaves the list only without entries in use or needed tombstones. *B3* Its leaving is durable
+//! before the tombstones that named it leave, and before its memory is used again. *B4* A chunk is
+//! durable before a link to it, and the link before an entry is given out in it. *B5* The new list
+//! is durable before the alt bit changes.
 
 mod chunk;
 mod entry;
@@ -46,21 +33,20 @@ use std::collections::{BTreeMap, VecDeque};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CRATONBL");
 const NONE: u32 = u32::MAX;
-/// Chunks for frees alone: a heap without memory must still be able to free.
+/// For frees alone: a heap without memory must still be able to free.
 const RESERVE: usize = 4;
 
-/// Where the log lies, and when it is collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogConfig {
     /// Offset of the header line, a multiple of 64.
     pub header: u64,
-    /// Mixed into each check, so that another heap's chunk is not taken for one of this.
+    /// Makes another heap's chunks invalid.
     pub salt: u64,
     /// Lines over which consecutive entries are spread, 1 to 16.
     pub stripes: u32,
-    /// Bytes of the list from which the slow collection runs (the paper's usage threshold).
+    /// Bytes of chunks above which the slow collection runs (the paper's usage threshold).
     pub usage_bytes: u64,
-    /// It runs where at most this share of the list's slots is in use, in percent.
+    /// Percentage of slots in use up to which it runs.
     pub usage_percent: u32,
 }
 
@@ -81,29 +67,29 @@ impl Slot {
     pub(crate) const NOWHERE: Self = Self { chunk: NONE, slot: 0 };
 }
 
-/// The log's work since it was opened, and its size.
+/// Numbers count since the log was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogStats {
-    /// Chunks in the list.
     pub chunks: u64,
     /// Entries in use.
     pub live: u64,
-    /// Usable at once, and waiting for their epoch.
     pub free_chunks: u64,
+    /// They wait for their epoch.
     pub retired_chunks: u64,
-    /// Chunks that the fast collection removed; runs of the slow one, and entries that it copied.
+    /// Chunks removed by the fast collection.
     pub fast_freed: u64,
     pub slow_runs: u64,
+    /// Entries copied by the slow collection.
     pub copied: u64,
 }
 
-/// A chunk of the list, for dumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkView {
     pub at: u64,
     pub id: u64,
-    /// Entries in use, and tombstones that are needed.
+    /// Entries in use.
     pub live: u32,
+    /// Needed tombstones.
     pub needed: u32,
     pub is_sealed: bool,
 }
@@ -113,14 +99,15 @@ struct Vchunk {
     at: u64,
     id: u64,
     valid: u128,
+    /// Tombstones in it whose targets' chunks are in the list.
     needed: u32,
     freeing: u32,
     prev: u32,
     next: u32,
-    /// The last epoch in which an entry of it was cancelled or a tombstone written.
+    /// The last epoch that cancelled an entry or wrote a tombstone in it.
     epoch: u64,
     is_sealed: bool,
-    /// Chunks with tombstones that name this one, and their numbers.
+    /// Chunks with tombstones that name this one, and how many.
     tombstones: Vec<(u32, u32)>,
 }
 
@@ -129,7 +116,6 @@ impl Vchunk {
         self.valid == 0 && self.needed == 0
     }
 
-    /// A tombstone in `holder` names an entry of this chunk.
     #[inline]
     fn add_tombstone(&mut self, holder: u32) {
         match self.tombstones.last_mut() {
@@ -147,14 +133,13 @@ pub(crate) struct BookLog {
     by_id: BTreeMap<u64, u32>,
     head: u32,
     tail: u32,
-    /// Slots of the tail that were given out, of `order`.
+    /// Slots of the tail that were given out, in `order`.
     used: usize,
     next_id: u64,
-    /// Which head is the list's.
     alt: bool,
-    /// Slots of cancelled entries, by id. For extents only: B1.
+    /// Slots of cancelled entries, by chunk id. For extents only: B1.
     spare: Vec<(u64, Slot)>,
-    /// Chunks that may be dead, and those to be sealed, by id.
+    /// Chunks that may be dead.
     dying: Vec<u64>,
     unsealed: VecDeque<u64>,
     room: Room,
@@ -184,7 +169,7 @@ impl BookLog {
         }
     }
 
-    /// Makes an empty log over any contents.
+    /// Ignores the contents.
     pub(crate) fn create<M: Medium>(medium: &M, config: LogConfig) -> Self {
         let salt = config.salt;
         let mut line: Line = [0; 8];
@@ -202,7 +187,7 @@ impl BookLog {
         self.used < SLOTS
     }
 
-    /// Chunks missing until an entry can have a slot.
+    /// Chunks missing until an entry has a slot.
     pub(crate) fn missing_chunks(&self, is_free: bool) -> usize {
         let least = if is_free { 1 } else { 1 + RESERVE };
         least.saturating_sub(self.room.free())
@@ -212,12 +197,10 @@ impl BookLog {
         self.room.free()
     }
 
-    /// Adds a unit of the data area.
     pub(crate) fn add_unit(&mut self, at: u64) {
         self.room.add_unit(at);
     }
 
-    /// Returns a unit that the log does not use.
     pub(crate) fn take_unit(&mut self) -> Option<u64> {
         self.room.take_unit(2 * RESERVE)
     }
@@ -230,7 +213,7 @@ impl BookLog {
         self.room.settle(settled);
     }
 
-    /// Chooses an extent's slot: where to store which word.
+    /// Chooses an extent's slot: the caller stores the word at the offset.
     #[inline]
     pub(crate) fn append(&mut self, entry: Entry) -> (Slot, u64, u64) {
         let slot = match self.take_spare() {
@@ -242,7 +225,6 @@ impl BookLog {
         (slot, self.at(slot), entry.encode(self.config.salt))
     }
 
-    /// Chooses a slot for an entry's tombstone.
     #[inline]
     pub(crate) fn append_tombstone(&mut self, target: Slot) -> (Slot, u64, u64) {
         let slot = self.take_slot();
@@ -256,7 +238,7 @@ impl BookLog {
         (slot, self.at(slot), name.encode(self.config.salt))
     }
 
-    /// Reverts `append`, if it is not committed.
+    /// Reverts `append`.
     pub(crate) fn cancel(&mut self, slot: Slot) {
         self.chunks[slot.chunk as usize].valid &= !(1 << slot.slot);
         self.live -= 1;
@@ -264,7 +246,7 @@ impl BookLog {
         self.note_dying(slot.chunk);
     }
 
-    /// Reverts `append_tombstone`, if it is not committed.
+    /// Reverts `append_tombstone`.
     pub(crate) fn cancel_tombstone(&mut self, target: Slot, tombstone: Slot) {
         let there = &mut self.chunks[target.chunk as usize];
         there.freeing -= 1;
@@ -325,7 +307,7 @@ impl BookLog {
         }
     }
 
-    /// Appends a chunk, durably. `false`: no chunk is free.
+    /// `false`: no chunk is free.
     pub(crate) fn append_chunk<M: Medium>(&mut self, medium: &M) -> bool {
         self.seal_full(medium);
         let Some(at) = self.room.take() else { return false };
@@ -343,7 +325,7 @@ impl BookLog {
         true
     }
 
-    /// Chunks with entries under way wait for the next call.
+    /// Chunks with operations under way wait for the next call.
     fn seal_full<M: Medium>(&mut self, medium: &M) {
         for _ in 0..self.unsealed.len() {
             let Some(id) = self.unsealed.pop_front() else { break };
@@ -364,7 +346,6 @@ impl BookLog {
         self.next_id - 1
     }
 
-    /// Stores a chunk's link, or the list's head, and begins to write it back.
     fn store_next<M: Medium>(&self, medium: &M, chunk: u32, next: u64) {
         let salt = self.config.salt;
         if chunk != NONE {
@@ -397,7 +378,6 @@ impl BookLog {
         index
     }
 
-    /// Links a vchunk behind another, or first.
     fn insert_behind(&mut self, before: u32, new: u32) {
         let after = if before == NONE { self.head } else { self.chunks[before as usize].next };
         self.chunks[new as usize].prev = before;
@@ -414,7 +394,7 @@ impl BookLog {
         if chunk == NONE { &mut self.tail } else { &mut self.chunks[chunk as usize].prev }
     }
 
-    /// A chunk has left the list; its memory waits for an epoch.
+    /// The memory waits for its epoch.
     fn retire(&mut self, chunk: u32, epoch: u64) {
         let vchunk = &mut self.chunks[chunk as usize];
         self.room.retire(vchunk.at, epoch);

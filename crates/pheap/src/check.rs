@@ -1,8 +1,4 @@
-//! Checks every invariant of a heap at rest.
-//!
-//! **Threads.** No other thread may be in an operation.
-//!
-//! **Cost.** Reads every slab's header and bitmap.
+//! Checks every invariant of a heap at rest: no other thread may be in an operation.
 
 use crate::arena::Slab;
 use crate::class::Class;
@@ -15,26 +11,25 @@ use crate::layout::{PAGE, UNIT};
 use crate::slab::{Header, read_bits, unused_bits};
 use craton_base::{Medium, Space};
 
-/// A heap's contents, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
-    /// Bytes of the medium.
+    /// Of the medium.
     pub bytes: u64,
     pub slabs: u64,
-    /// Small objects, and the bytes of their classes.
+    /// Objects.
     pub small: u64,
     pub small_bytes: u64,
     pub large: u64,
     pub large_bytes: u64,
-    /// Small objects that lanes cache.
+    /// Small objects in caches.
     pub cached: u64,
-    /// Slabs with objects of their former class.
+    /// Slabs with objects of a former class.
     pub mixed: u64,
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Calls `f` with each allocated object and its bytes, by address. Skips reserved objects, and
-    /// the heap's own for transactions.
+    /// Calls `f` with each allocated object and its bytes, by address, except reserved ones and
+    /// buffers of transactions.
     pub fn objects(&self, mut f: impl FnMut(Offset, u64)) {
         let cached = self.cached_objects();
         let undo = self.undo_buffers();
@@ -105,7 +100,7 @@ impl<M: Medium + Space> Heap<M> {
             stats.mixed += u64::from(self.units.get(extent.page * PAGE).is_some_and(|tag| tag.mixed));
         }
         self.objects(|_, bytes| (stats.small, stats.small_bytes) = (stats.small + 1, stats.small_bytes + bytes));
-        // Undo buffers are extents or small; only objects were counted.
+        // Undo buffers must not count.
         let (mut large, mut large_bytes) = (0, 0);
         self.objects(|at, bytes| {
             if self.units.get(at.0).is_none() {
@@ -119,8 +114,7 @@ impl<M: Medium + Space> Heap<M> {
         stats
     }
 
-    /// Checks the invariants of slabs, caches and extents; the error is the first that does not
-    /// hold.
+    /// Slabs, caches and extents. Reads each slab's header and bitmap.
     pub fn check(&self) -> Result<(), Error> {
         let damaged = |what, at| Err(Error::Damaged { what, at });
         let cached = self.cached_objects();
@@ -195,7 +189,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         Ok(())
     }
-    /// Returns how many guests are taken, and neither allocated nor cached.
+    /// Counts reserved ones.
     fn check_guests(&self, slab: &Slab, class: &Class, cached: &[u64]) -> Result<u64, Error> {
         let at = slab.at;
         if !self.sup.model.is_logged() {

@@ -1,17 +1,9 @@
-//! Claims: of two frees of one object at once, one succeeds.
-//!
-//! **What.** A free claims its object before it commits a line, and then checks whether the slot
-//! still holds the object: a second free finds the claim, or what the first has changed. Plans
-//! claim extents.
-//!
-//! **Threads.** A bit in DRAM for each place where a small object can begin (`units.rs`).
+//! Claims: of two frees of one object at once, one succeeds. A free claims its object before it
+//! commits a line, and then checks that the slot still holds it.
 //!
 //! **Limit.** On a medium without write-back, the first thread's last free without a claim may meet
 //! a second thread's first free of the same object. The object's bit decides between two
 //! `free_from`; a batch succeeds as well, and so do both in a gc heap, which has no bits.
-//!
-//! **Cost.** Two locked instructions a free; none for a thread that has the heap alone on a medium
-//! without write-back.
 
 use crate::alloc::Found;
 use crate::error::Error;
@@ -20,15 +12,14 @@ use crate::layout::UNIT;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Whether frees must claim. A thread that is alone need not: where a line is not durable
-    /// before its bit is cleared, the bit decides between this thread's last free without a claim
-    /// and the first of a second thread.
+    /// Without write-back, a thread that is alone need not claim: lines need not be durable before
+    /// bits are cleared.
     #[inline]
     pub(crate) fn claims(&self) -> bool {
         M::FLUSHES || self.seats.are_many()
     }
 
-    /// Claims the slot's object, if it is still there.
+    /// If the object is still there.
     #[inline]
     pub(crate) fn claim(&self, slot: Slot, at: u64, found: &Found) -> Result<(), Error> {
         if !matches!(found, Found::Large { .. }) && !self.units.claim(at) {
@@ -52,7 +43,7 @@ impl<M: Medium + Space> Heap<M> {
         Err(if there == 0 { Error::Null { slot: slot.0 } } else { Error::AlreadyFree { at } })
     }
 
-    /// Before the object may serve again.
+    /// Call before the object may serve again.
     #[inline]
     pub(crate) fn unclaim(&self, at: u64, found: &Found) {
         if !matches!(found, Found::Large { .. }) {

@@ -1,16 +1,11 @@
-//! Size classes, and where an object's bit is.
-//!
-//! **What.** 16 to 256 bytes in steps of 16. Then sizes that fill the 64,512 bytes of a slab, at
+//! Size classes: 16 to 256 bytes in steps of 16. Then sizes that fill a slab's 64,512 bytes, at
 //! most 12.5 % apart up to 8 KiB; above, 9,216, 10,752, 12,864 and 16,128 bytes.
 //!
 //! **From.** NVAlloc §4.2 and §5.1: consecutive objects have their bits in different stripes, each
-//! a cache line, so that consecutive flushes never meet the same line.
-//!
-//! **Units.** A *mid* is the number of a bit in the 8 lines of a bitmap: stripe × 512 + position.
+//! a cache line. A *mid* numbers a bit of a bitmap: stripe × 512 + position.
 
 use crate::layout::{SLAB_HEADER, UNIT};
 
-/// Bytes for objects in a slab.
 pub const SLAB_BYTES: u32 = (UNIT - SLAB_HEADER) as u32;
 pub const SMALL_MOST: u64 = (SLAB_BYTES / 4) as u64;
 pub const STRIPE_BITS: u32 = 512;
@@ -25,7 +20,7 @@ const fn size_for(n: u32) -> u32 {
     if size >= 512 { size / 64 * 64 } else { size / STEP * STEP }
 }
 
-/// The next larger size: as large as 12.5 % allow, or one object fewer in a slab.
+/// As large as 12.5 % allow, or one object fewer in a slab.
 const fn size_after(size: u32) -> u32 {
     let mut n = SLAB_BYTES / size;
     loop {
@@ -84,13 +79,13 @@ const fn look_up() -> [u8; LOOKUP] {
 
 static TABLE: [u8; LOOKUP] = look_up();
 
-/// The smallest class for 1 to [`SMALL_MOST`] bytes.
+/// For 1 to [`SMALL_MOST`] bytes.
 #[inline]
 pub fn class_of(size: u64) -> usize {
     usize::from(TABLE[size.div_ceil(u64::from(STEP)) as usize])
 }
 
-/// Most objects of a class that a lane caches: 64 KiB of them, within reason.
+/// Most objects that a lane caches: 64 KiB, within reason.
 pub const fn cached_of(class: usize) -> u32 {
     let n = 65536 / SIZES[class];
     if n > 256 {
@@ -102,22 +97,21 @@ pub const fn cached_of(class: usize) -> u32 {
     }
 }
 
-/// A class in a heap: its stripes depend on the heap's.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     pub size: u32,
-    /// Objects of a slab.
+    /// In a slab.
     pub objects: u32,
     pub stripes: u32,
-    /// Most objects that a lane caches of each stripe.
+    /// Most that a lane caches of a stripe.
     pub cached: u32,
-    /// Reciprocals with 32 bits behind the point: exact for offsets in a slab, and for indices.
+    /// Reciprocals in units of 2^-32, exact within a slab.
     by_size: u64,
     by_stripes: u64,
 }
 
 impl Class {
-    /// The class in a heap that wants this many stripes; many objects need more.
+    /// Many objects need more stripes.
     pub fn new(class: usize, stripes: u32) -> Self {
         let size = SIZES[class];
         let objects = SLAB_BYTES / size;
@@ -127,14 +121,13 @@ impl Class {
         Self { size, objects, stripes, cached, by_size: reciprocal(size), by_stripes: reciprocal(stripes) }
     }
 
-    /// The object that begins `at` bytes after the slab.
     #[inline]
     pub fn index_at(&self, at: u64) -> Option<u32> {
         let index = self.index_within(at)?;
         (u64::from(index) * u64::from(self.size) + SLAB_HEADER == at).then_some(index)
     }
 
-    /// The object that holds the byte `at` bytes after the slab.
+    /// The object that holds the byte.
     #[inline]
     pub fn index_within(&self, at: u64) -> Option<u32> {
         let inside = at.checked_sub(SLAB_HEADER)?;
@@ -142,7 +135,7 @@ impl Class {
         (index < self.objects).then_some(index)
     }
 
-    /// Where an object begins, in bytes after the slab.
+    /// After the slab.
     #[inline]
     pub fn offset_of(&self, index: u32) -> u64 {
         SLAB_HEADER + u64::from(index) * u64::from(self.size)

@@ -1,4 +1,4 @@
-//! Settings to make a heap, and to open one.
+//! Settings.
 
 use crate::error::Error;
 use crate::layout::{OFFSET_BITS, Places, UNIT};
@@ -7,20 +7,19 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// How small objects survive a crash (NVAlloc §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Model {
-    /// Each operation is a redo line: an object and its slot change together.
+    /// Each operation is a redo line.
     Log,
-    /// Small objects are not logged. After a crash, the objects that the roots reach are allocated.
+    /// Small objects are not logged. After a crash, those that roots reach are allocated.
     Gc,
-    /// As `Log`, with extents in persistent LLFree frames and without a bookkeeping log. Best where
-    /// caches are persistent (DESIGN §3.4). The heap has records for all bytes that it may ever
-    /// have.
+    /// As `Log`, with extents in LLFree frames and without a bookkeeping log. Best where caches are
+    /// persistent.
     Frames,
 }
 
 impl Model {
     const ALL: [Self; 3] = [Self::Log, Self::Gc, Self::Frames];
 
-    /// Returns the name in lower case.
+    /// In lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -29,12 +28,10 @@ impl Model {
         }
     }
 
-    /// Returns the model of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|model| model.name() == name)
     }
 
-    /// In the superblock.
     pub(crate) fn number(self) -> u64 {
         self as u64 + 1
     }
@@ -43,34 +40,29 @@ impl Model {
         Self::ALL.into_iter().find(|model| model.number() == number)
     }
 
-    /// Whether redo lines have bits of small objects.
     #[inline]
     pub(crate) fn is_logged(self) -> bool {
         self != Self::Gc
     }
 }
 
-/// Largest heap of frames, if its config names none: 16 GiB. Its records are 1/512 of that, of
-/// which the file has 1/32,768 at first.
+/// Default of [`Config::most`] for frames: 16 GiB. Their records are 1/512 of that.
 pub const FRAMES_MOST: u64 = 1 << 34;
 
-/// Settings that a new heap stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub model: Model,
-    /// Threads beyond this number share a lane. 1 to 64.
+    /// 1 to 64; further threads share one.
     pub lanes: u32,
-    /// Redo lines of half a lane's ring; all dirty lines are written back when one is full. 8 to
-    /// 4,096.
+    /// Redo lines of half a lane's ring, 8 to 4,096; a full one has all dirty lines written back.
     pub half: u32,
-    /// Stripes of bitmaps, 1 to 8 (NVAlloc §5.1).
+    /// Of bitmaps, 1 to 8 (NVAlloc §5.1).
     pub stripes: u32,
-    /// Tells this heap from others; not 0.
+    /// Not 0.
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
     pub created: u64,
-    /// Largest size in bytes; 0: the medium's limit. For frames, 0 is the medium's limit now, at
-    /// most [`FRAMES_MOST`].
+    /// Bytes; 0: the medium's limit, for frames at most [`FRAMES_MOST`].
     pub most: u64,
 }
 
@@ -86,8 +78,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Stripes for a medium that writes lines back, or does not: only there does it pay to spread a
-    /// line's bits (NVAlloc §6.7).
+    /// Stripes pay only where the medium writes lines back (NVAlloc §6.7).
     pub fn stripes_for(writes_back: bool) -> u32 {
         if writes_back { STRIPES } else { 1 }
     }
@@ -113,19 +104,17 @@ impl Config {
     }
 }
 
-/// How a heap is used while it is open.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Arenas, each with its lock (NVAlloc §4.2: one a processor). 0: as many as processors.
+    /// Each with a lock; 0: as many as processors (NVAlloc §4.2).
     pub arenas: usize,
-    /// Threads that mark after a crash. 0: as many as processors.
+    /// Threads that mark after a crash; 0: as many as processors.
     pub markers: usize,
-    /// A clock all processors agree on, for the order of redo lines. None: a shared counter.
+    /// A clock that all processors agree on. None: a shared counter.
     pub stamp: Option<fn() -> u64>,
-    /// Writes slots and bitmaps back in each operation, as NVAlloc does, instead of once for many:
-    /// a second fence an operation. Measures what interleaving saves (§5.1).
+    /// Writes slots and bitmaps back in each operation, by a second fence, as NVAlloc (§5.1).
     pub eager: bool,
-    /// Slabs with at most this share of live objects, in percent, may change their class; 0: never.
+    /// Percentage of live objects up to which slabs may change their class; 0: never.
     pub morph: u32,
 }
 

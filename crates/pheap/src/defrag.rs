@@ -1,14 +1,5 @@
-//! Defragmentation: objects of sparse slabs move to fuller ones of their class.
-//!
-//! **What.** A caller lists the slots of objects that no other offset names. Each object in a
-//! sparse slab is copied; its slot and both bits change together, by one operation of two lines.
-//!
-//! **From.** NVAlloc has none: §3.2 notes that a persistent heap keeps its fragments over restarts.
-//! We follow PMDK's defrag by pointers.
-//!
-//! **Threads.** No other thread may use the slots and their objects meanwhile.
-//!
-//! **Failure.** An object moves whole or not at all, also in a crash.
+//! Defragmentation: objects of sparse slabs move to fuller ones, each by one operation of two lines
+//! (as PMDK's defrag; NVAlloc has none, §3.2).
 //!
 //! **Cost.** Two fences and the copy for an object that moves; a lock for one that stays.
 
@@ -18,7 +9,6 @@ use crate::error::Error;
 use crate::heap::{Heap, Offset, Slot};
 use craton_base::{Medium, Space};
 
-/// The objects and bytes that a defragmentation moved.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Moved {
     pub objects: u64,
@@ -26,11 +16,11 @@ pub struct Moved {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Moves the objects of these slots out of sparse slabs, and returns the slabs that are then
-    /// empty. Skips slots of 0 and of large objects. Nothing but its slot may hold an object's
-    /// offset. An error ends it; earlier objects have moved.
+    /// Moves the slots' small objects out of sparse slabs, and returns empty slabs. No other word
+    /// may hold an object's offset, and no other thread may use the slots. After an error, earlier
+    /// objects have moved.
     pub fn defrag(&self, slots: impl IntoIterator<Item = Slot>) -> Result<Moved, Error> {
-        // Cached objects would keep slabs from being empty.
+        // Cached objects keep slabs from being empty.
         (0..SIZES.len()).for_each(|number| self.empty_cache(&self.enter(0), number));
         let mut moved = Moved::default();
         for slot in slots {
@@ -42,7 +32,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(moved)
     }
 
-    /// Returns the bytes of the object if it moved.
+    /// Bytes, if it moved.
     fn move_object(&self, slot: Slot) -> Result<u64, Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
@@ -67,7 +57,7 @@ impl<M: Medium + Space> Heap<M> {
                 return Err(error);
             }
         }
-        // Back to its slab: the cache would serve it again at once.
+        // To its slab: the cache would serve it again at once.
         let guard = self.enter(1);
         match found {
             Found::Small { number, object } => self.release(&guard, number, &[object]),

@@ -1,16 +1,15 @@
-//! Errors of requests, and of heap files.
+//! Errors of requests, and of heap files. After one, the heap is as before.
 
 use crate::extents::ExtentError;
 use crate::layout::{OFFSET_MASK, PAGE};
 use core::fmt;
 
-/// Why a request was refused. The heap is as before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The medium cannot grow, and no free range is long enough.
     NoMemory,
-    /// A size of 0.
+    /// 0 bytes.
     NoSize,
     /// Larger than the heap can ever hold.
     TooLarge { size: u64, most: u64 },
@@ -18,35 +17,35 @@ pub enum Error {
     NotASlot { at: u64 },
     /// The slot holds 0.
     Null { slot: u64 },
-    /// The slot's offset is not the beginning of an object of this heap.
+    /// No object of this heap begins there.
     NotAnObject { at: u64 },
-    /// The object is free already.
+    /// The object is free.
     AlreadyFree { at: u64 },
-    /// A batch names this slot, or this object, twice.
+    /// A batch names this slot or object twice.
     Twice { at: u64 },
-    /// No further transaction can begin: there are as many as lanes.
+    /// There are as many as lanes.
     TooManyTransactions,
     /// A batch has more parts than a lane holds.
     TooMany { parts: usize, most: usize },
     /// Not inside the heap.
     OutOfRange { at: u64, len: u64 },
-    /// There is no root of this name.
+    /// No root has this name.
     NoRoot,
-    /// There is a root of this name.
+    /// A root has this name.
     RootExists { slot: u64 },
-    /// The root's slot still holds an object.
+    /// The root's slot holds an object.
     RootInUse { slot: u64 },
-    /// Names of roots have 1 to 39 bytes.
+    /// Names have 1 to 39 bytes.
     RootName { len: usize },
     /// The table of roots is full.
     RootsFull,
-    /// A value of the configuration that a heap cannot have.
+    /// A heap cannot have this value.
     Config { what: &'static str, value: u64 },
     /// Not a heap: its first word.
     NotAHeap { found: u64 },
-    /// A heap of another version of the format.
+    /// Another version of the format.
     Version { found: u32, known: u32 },
-    /// Recovery relies on the damaged part, at this offset. Nothing was changed.
+    /// Recovery relies on this part. Nothing was changed.
     Damaged { what: &'static str, at: u64 },
     /// The heap is longer than its medium.
     Truncated { len: u64, needed: u64 },

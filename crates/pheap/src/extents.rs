@@ -1,26 +1,20 @@
-//! Extents: page ranges of the data area, for large objects and slabs (NVAlloc §4.3 and §2.2).
+//! Extents: page ranges of the data area, for large objects and slabs (NVAlloc §2.2 and §4.3).
 //!
-//! **What.** DRAM knows every range ([`map`]); the bookkeeping log in the medium knows those in
-//! use. An operation is planned here, committed by the caller's redo line, which carries the plan's
-//! [`Home`], and ended by storing the home word. A crash before the commit leaves nothing of it.
+//! DRAM has every range; the bookkeeping log has those in use. The caller commits a plan by a redo
+//! line with the plan's [`Home`], then stores the home word.
 //! ```text
 //! plan_alloc → commit → store home             plan_free → commit → store home → finish_free
 //! plan_alloc → cancel                          plan_free → cancel
 //! ```
 //!
-//! **From.** NVAlloc §4.3: best fit over the reclaimed and the retained list, splitting,
-//! coalescing, decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2
+//! **From.** Where we differ: one index over the reclaimed and the retained list; extents above 2
 //! MiB are like others; tags at a range's ends find neighbours, not an R-tree.
 //!
-//! **Invariants.** E1–E4 of the map, B1–B5 of the log. *E5* A freed range loses its memory, or its
-//! place in the file, or becomes log only once the epoch of its free is settled: until then a crash
-//! may redo lines into it.
+//! **Invariants.** *E5* A freed range loses its memory or its place in the file, or becomes log,
+//! only once the epoch of its free is settled: until then a crash may redo lines into it.
 //!
-//! **Threads.** One mutex; `tick` discards memory without it. `begin_epoch` is called before any
-//! line of that epoch is written.
-//!
-//! **Failure.** A refused plan has changed nothing. A free needs a slot of the log: some chunks are
-//! kept for frees alone; if they are full too, settle, `tick`, and try again.
+//! **Failure.** A free needs a slot of the log. If the chunks kept for frees are full too, settle,
+//! `tick`, and try again.
 //!
 //! **Cost.** Of DRAM, 5 bytes a page and 80 a range.
 
@@ -49,11 +43,10 @@ use std::sync::PoisonError;
 
 pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
 
-/// The file grows by at least this, and by 1/32 of its length, which bounds the spare room.
+/// And by 1/32 of its length, which bounds the spare room.
 const GROWTH_BYTES: u64 = 1 << 20;
 const GROWTH_PART: u64 = 32;
 
-/// Where the extents lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtentConfig {
     /// A multiple of 64 KiB. The data area ends with the medium.
@@ -61,28 +54,25 @@ pub struct ExtentConfig {
     pub log: LogConfig,
 }
 
-/// Pages by state, and the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExtentStats {
     pub extents: u64,
     pub slabs: u64,
-    /// Pages of the extents and slabs in use.
     pub used_pages: u64,
     pub log_pages: u64,
     pub reclaimed_pages: u64,
     pub retained_pages: u64,
     pub discarding_pages: u64,
-    /// Pages of the longest free range.
+    /// The longest free range.
     pub largest_free_pages: u64,
     pub log: LogStats,
 }
 
-/// The extents of a heap.
 pub struct Extents {
     inner: Mutex<Inner>,
-    /// At least the epoch of any line written so far.
+    /// At least that of any line written.
     epoch: AtomicU64,
-    /// The step and settled epoch of the last tick.
+    /// Step and settled epoch.
     ticked: [AtomicU64; 2],
 }
 
@@ -99,7 +89,7 @@ struct Inner {
 }
 
 impl Extents {
-    /// Makes a log and no extents, over any contents.
+    /// Ignores the contents.
     pub fn create<M: Medium>(medium: &M, config: ExtentConfig) -> Self {
         let log = BookLog::create(medium, config.log);
         let mut map = Map::new(config.data / PAGE_BYTES);
@@ -121,12 +111,12 @@ impl Extents {
             can_discard: true,
             most: u64::MAX,
         };
-        // Until an epoch is known, chunks that the log's slow collection frees stay unused.
+        // An unknown epoch: chunks that the slow collection frees stay unused.
         let never = || AtomicU64::new(u64::MAX);
         Self { inner: Mutex::new(inner), epoch: never(), ticked: [never(), never()] }
     }
 
-    /// Plans an extent of `pages`, below 2^26. Slabs are one unit.
+    /// `pages` is below 2^26. Slabs are one unit.
     pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >> book_log::PAGES_BITS != 0 {
             return Err(ExtentError::Pages { pages });
@@ -141,7 +131,7 @@ impl Extents {
         (there.slot, there.kind) = (slot, kind);
         drop(inner);
         let plan = Plan { page, pages, home: Home { at, value } };
-        // Without the lock: the file system may have to zero all of it.
+        // Without the lock: the file system may zero it.
         if before == State::Retained && medium.allocate(page * PAGE_BYTES, u64::from(pages) * PAGE_BYTES).is_err() {
             self.cancel(&plan);
             return Err(ExtentError::NoMemory);
@@ -149,7 +139,6 @@ impl Extents {
         Ok(plan)
     }
 
-    /// The extent begins at `page`.
     pub fn plan_free<M: Medium + Space>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
         let mut inner = self.lock();
         let live = |map: &Map| map.starting_at(page).filter(|node| map.nodes[*node].state == State::Live);
@@ -162,7 +151,7 @@ impl Extents {
         Ok(Plan { page, pages: there.pages as u32, home: Home { at, value } })
     }
 
-    /// Ends a free whose line, of `epoch`, is committed and whose home word is stored.
+    /// Call when the line, of `epoch`, is committed and the home word stored.
     pub fn finish_free(&self, plan: &Plan, epoch: u64) {
         let mut inner = self.lock();
         let Inner { map, log, .. } = &mut *inner;
@@ -177,7 +166,7 @@ impl Extents {
         map.free(node, State::Reclaimed, epoch);
     }
 
-    /// Drops a plan whose line was never written.
+    /// The line was never written.
     pub fn cancel(&self, plan: &Plan) {
         let mut inner = self.lock();
         let Inner { map, log, .. } = &mut *inner;
@@ -197,39 +186,36 @@ impl Extents {
         }
     }
 
-    /// Bounds the file's size.
+    /// In bytes.
     pub fn limit_to(&self, most: u64) {
         self.lock().most = most;
     }
 
     /// Call before any line of `epoch` is written.
     pub fn begin_epoch(&self, epoch: u64) {
-        // ORDERING: relaxed; a line of the epoch is written after this, by a thread that learnt of
-        // the epoch from this one; its home word (release) orders this before `compact`'s load.
+        // ORDERING: relaxed; the home word (release) of a line of the epoch orders this before
+        // `compact`'s load.
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// The epochs up to this one are settled.
     pub fn settled(&self, epoch: u64) {
         let mut inner = self.lock();
         inner.settled = inner.settled.max(epoch);
     }
 
-    /// The extent in use that contains a page.
     pub fn extent_at(&self, page: u64) -> Option<Extent> {
         let inner = self.lock();
-        // Mostly the first page.
         let node = inner.map.starting_at(page).or_else(|| inner.map.containing(page))?;
         inner.map.nodes[node].extent()
     }
 
-    /// The extents in use, by address.
+    /// By address.
     pub fn list(&self) -> Vec<Extent> {
         let inner = self.lock();
         inner.map.iter().filter_map(|node| inner.map.nodes[node].extent()).collect()
     }
 
-    /// All ranges, by address.
+    /// By address.
     pub fn ranges(&self) -> Vec<Range> {
         let inner = self.lock();
         let nodes = &inner.map.nodes;
@@ -310,8 +296,7 @@ impl Inner {
 
     fn compact<M: Medium>(&mut self, medium: &M, epoch: &AtomicU64) -> bool {
         let Self { map, log, .. } = self;
-        // ORDERING: relaxed; a line's home word was stored after its epoch was begun, and read
-        // (acquire) before this.
+        // ORDERING: relaxed; the home words were read (acquire) before this.
         log.compact(
             medium,
             || epoch.load(Ordering::Relaxed),
@@ -323,7 +308,7 @@ impl Inner {
         )
     }
 
-    /// E5: log is no extent, so memory freed for it too early could get a redone line.
+    /// E5: an early unit of log could get a redone line.
     fn add_log_unit<M: Medium + Space>(&mut self, medium: &M) -> bool {
         let settled = self.settled;
         let carve = |map: &mut Map| map.carve(UNIT_PAGES, State::Log, |range| range.epoch <= settled);
@@ -357,7 +342,7 @@ impl Inner {
         if self.grow(medium, pages, State::Retained) {
             return carve(&mut self.map);
         }
-        // Ranges with and without memory may make one together.
+        // Ranges with and without memory may fit together.
         self.map.merge_all();
         carve(&mut self.map).or_else(|| {
             self.grow(medium, pages, State::Reclaimed);
@@ -365,7 +350,7 @@ impl Inner {
         })
     }
 
-    /// Grows the file by a free range, so that an extent of `pages` fits at its end.
+    /// So that an extent of `pages` fits.
     fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64, state: State) -> bool {
         let end = self.map.end();
         let last = self.map.last().map(|node| &self.map.nodes[node]);

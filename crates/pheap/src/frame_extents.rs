@@ -1,13 +1,8 @@
-//! Extents in persistent LLFree frames, without a log (DESIGN §3.4).
+//! Extents in persistent LLFree frames, without a log (LLFree §3.2, NVAlloc §4.3).
 //!
-//! **What.** The same plans as [`Extents`](crate::Extents), without a list of ranges in DRAM.
-//! Frames of a [`PersistentZone`](craton_frames::PersistentZone) are pages of the data area; a
-//! table lists where extents begin, and their lengths. An extent of n pages is an aligned block of
-//! the next power of two, whose tail is freed at once; one above 4 MiB is several blocks side by
-//! side.
-//!
-//! **From.** LLFree §3.2; the extents of NVAlloc §4.3. No log is collected, and a search takes no
-//! lock.
+//! Pages of the data area are frames of a [`PersistentZone`](craton_frames::PersistentZone). An
+//! extent of n pages is an aligned block of the next power of two, whose tail is freed at once; one
+//! above 4 MiB is several blocks side by side.
 //!
 //! **State.** In the medium, from [`FrameConfig::meta`] on:
 //! ```text
@@ -15,20 +10,12 @@
 //! rows   a bit for each page   children   16 bits for each 2 MiB
 //! table  a word for each page: check 34 | is slab 1 | pages 29, or 0 where no extent begins
 //! ```
-//! In DRAM the zone's upper level; of each page whether its free is planned, and whether it has
-//! memory; of 64 pages the last epoch of a free.
 //!
-//! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* An allocated
-//! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
-//! frees those: the table's word, the home of the redo line, decides. *NF3* Frames beyond the end
-//! of the file are allocated.
+//! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* Other
+//! allocated frames belong to operations under way; after a crash [`open`](FrameExtents::open)
+//! frees them. *NF3* Frames beyond the end of the file are allocated.
 //!
-//! **Threads.** The zone's and the table's atomics. Mutexes for the file's length, and for the work
-//! of `tick`. **Failure.** A refused plan has changed nothing.
-//!
-//! **Cost.** An extent of 2^k pages: one change of a row or a child's entry each way; others one
-//! more for each set bit of the tail. `open` reads the table up to the end of the file: 2 MiB for
-//! each GiB.
+//! **Cost.** `open` reads the table: 2 MiB for each GiB.
 
 mod check;
 mod grow;
@@ -47,22 +34,18 @@ use grow::Backed;
 use tick::Decays;
 use zone::{Memory, Zone};
 
-/// Pages of the largest block of a zone.
 const BLOCK: u64 = 1 << Standard::MAX_ORDER;
 const MOST_PAGES: u32 = 1 << 29;
 
-/// Where frames and their records lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameConfig {
-    /// First byte of the records, a multiple of 64; they take [`FrameConfig::bytes_for`] the pages.
+    /// First byte of the records, a multiple of 64.
     pub meta: u64,
     /// First byte of the data area, a multiple of 64 KiB.
     pub data: u64,
-    /// Most pages of the data area.
     pub pages: u64,
     /// Threads that do not share the zone's hints.
     pub processors: usize,
-    /// Mixed into each check.
     pub salt: u64,
 }
 
@@ -79,7 +62,7 @@ impl FrameConfig {
         self.children() + (4 * self.sizes().children as u64).next_multiple_of(LINE_BYTES)
     }
 
-    /// Bytes of the records of this many pages.
+    /// Bytes of the records.
     pub const fn bytes_for(pages: u64) -> u64 {
         let config = Self { meta: 0, data: 0, pages, processors: 1, salt: 0 };
         config.table() + 8 * pages
@@ -88,15 +71,14 @@ impl FrameConfig {
 
 pub struct FrameExtents {
     config: FrameConfig,
-    /// Where the table begins.
     table: u64,
     memory: Memory,
-    /// Pages whose extent's free is planned.
+    /// A bit for each page whose extent's free is planned.
     freeing: Box<[AtomicU64]>,
     backed: Backed,
-    /// With planned extents.
+    /// In pages, with planned extents.
     used: AtomicU64,
-    /// Pages of the data area that the file has.
+    /// Pages of data in the file.
     end: AtomicU64,
     /// Held while the file changes its length.
     growth: Mutex<()>,
@@ -117,7 +99,6 @@ impl FrameExtents {
         self.table + 8 * frame as u64
     }
 
-    /// Pages of the data area that the file has.
     fn end(&self) -> u64 {
         // ORDERING: pairs with the release in `grow`: the frames before the end are the zone's.
         self.end.load(Ordering::Acquire)
@@ -128,9 +109,9 @@ impl FrameExtents {
         word | mix(self.config.salt, frame as u64, word) << 30
     }
 
-    /// Error: no writer wrote the word.
+    /// Error: the word is invalid.
     fn entry<M: Medium>(&self, medium: &M, frame: usize) -> Result<Option<Extent>, ExtentError> {
-        // ORDERING: pairs with the release of `Medium::store` that stored the home.
+        // ORDERING: pairs with the release of `Medium::store`.
         let word = medium.word(self.home(frame)).load(Ordering::Acquire);
         if word == 0 {
             return Ok(None);
@@ -168,7 +149,6 @@ impl FrameExtents {
         Ok(Plan { page: self.page(frame), pages, home })
     }
 
-    /// Frames for an extent.
     fn get<M: Medium>(&self, zone: &Zone<'_, M>, pages: u32, kind: ExtentKind) -> Option<usize> {
         let size = u64::from(pages);
         let (frame, end) = if size <= BLOCK {
@@ -184,7 +164,7 @@ impl FrameExtents {
         Some(frame)
     }
 
-    /// Whole blocks side by side.
+    /// Whole blocks side by side, above 4 MiB.
     #[cold]
     fn get_blocks<M: Medium>(&self, zone: &Zone<'_, M>, pages: u64) -> Option<usize> {
         let blocks = pages.div_ceil(BLOCK) as usize;
@@ -203,13 +183,12 @@ impl FrameExtents {
         None
     }
 
-    /// The extent begins at `page`.
     pub fn plan_free<M: Medium>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
         let not_allocated = ExtentError::NotAllocated { page };
         let frame = self.frame(page).ok_or(not_allocated)?;
         let bit = 1 << (frame % 64);
-        // ORDERING: the bit orders two frees of one page: the second reads the table after the
-        // first has cleared the bit (release in `clear`), and so sees the stored home.
+        // ORDERING: pairs with the release in `clear`: a second free of the page then sees the
+        // first one's stored home.
         if self.freeing[frame / 64].fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Err(not_allocated);
         }
@@ -227,17 +206,17 @@ impl FrameExtents {
         self.freeing[frame / 64].fetch_and(!(1 << (frame % 64)), Ordering::AcqRel);
     }
 
-    /// Ends a free whose line, of `epoch`, is committed and whose home word is stored.
+    /// Call when the line, of `epoch`, is committed and the home word stored.
     pub fn finish_free<M: Medium>(&self, medium: &M, plan: &Plan, epoch: u64) {
         let Some(frame) = self.frame(plan.page) else { return };
         let frames = frame..frame + plan.pages as usize;
         self.backed.freed(frames.clone(), epoch);
-        // Before the frames can belong to another extent.
+        // Before another extent can get the frames.
         self.clear(frame);
         self.give_back(medium, frames);
     }
 
-    /// Drops a plan whose line was never written.
+    /// The line was never written.
     pub fn cancel<M: Medium>(&self, medium: &M, plan: &Plan) {
         let Some(frame) = self.frame(plan.page) else { return };
         if plan.home.value == 0 {
@@ -255,14 +234,13 @@ impl FrameExtents {
         }
     }
 
-    /// The extent that contains a page.
     pub fn extent_at<M: Medium>(&self, medium: &M, page: u64) -> Option<Extent> {
         let frame = self.frame(page)?;
         let covers = |first: usize| {
             let there = self.entry(medium, first).ok()??;
             (page < there.page + u64::from(there.pages)).then_some(there)
         };
-        // An extent up to 4 MiB begins at a multiple of a power of two above its length.
+        // One up to 4 MiB is aligned to a power of two above its length.
         if let Some(there) = (0..=Standard::MAX_ORDER).find_map(|order| covers(frame >> order << order)) {
             return Some(there);
         }
@@ -272,7 +250,7 @@ impl FrameExtents {
         covers(first)
     }
 
-    /// The extents in use, by address.
+    /// By address.
     pub fn list<M: Medium>(&self, medium: &M) -> Vec<Extent> {
         let mut found = Vec::new();
         let (mut frame, end) = (0, self.end() as usize);
@@ -288,7 +266,7 @@ impl FrameExtents {
         found
     }
 
-    /// Closes the zone, so that the next [`open`](Self::open) need not read its rows.
+    /// Spares the next [`open`](Self::open) reading the zone's rows.
     pub fn close<M: Medium>(&self, medium: &M) {
         if let Ok(zone) = self.zone(medium) {
             zone.close();
@@ -296,10 +274,10 @@ impl FrameExtents {
     }
 }
 
-/// A number for each thread, in place of its CPU's: the zone takes any.
+/// Each thread's number, in place of its CPU's.
 fn seat() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // ORDERING: relaxed; it only counts.
+    // ORDERING: relaxed; a count.
     thread_local!(static SEAT: usize = NEXT.fetch_add(1, Ordering::Relaxed));
     SEAT.with(|seat| *seat)
 }

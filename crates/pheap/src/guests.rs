@@ -1,23 +1,11 @@
-//! Guests: objects of any class in the gaps of a sparse slab.
+//! Guests: objects of another class in a gap of a sparse slab, with a bit in the header for their
+//! first and for their last 32 bytes.
 //!
-//! **What.** A run of free objects in a slab may hold an object of another class: a guest. The slab
-//! keeps its class and its bitmap; the guest has two bits elsewhere in the header, for its first
-//! and its last 32 bytes.
-//!
-//! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full, and serves the new class
-//! on its grid. The objects that stay are spread, so at 50 % two free neighbours are common and a
-//! free place of the grid is rare: gaps serve long before a change of class does.
-//!
-//! **State.** DRAM has the guests of a slab by address, allocated and cached ones, and the slab's
-//! objects that they cover, which are taken.
+//! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full. Objects that stay are
+//! spread: at 50 % two free neighbours are common and a free place of the new grid is rare.
 //!
 //! **Invariants.** *NG1* Guests overlap neither each other nor objects of the slab. *NG2* A slab
 //! with old objects (`morph.rs`) takes no guest, and one with guests keeps its class.
-//!
-//! **Threads.** As slabs: the arena's lock.
-//!
-//! **Cost.** One line and one fence, as other objects. A free finds its guest by the bits. A search
-//! reads the taken bits of a slab; lists by the largest gap bound how many slabs are searched.
 
 use crate::class::{CLASSES, Class, SIZES, class_of};
 use crate::error::Error;
@@ -25,35 +13,33 @@ use crate::layout::{SLAB_GUESTS, SLAB_GUESTS_BYTES, SLAB_HEADER, UNIT};
 use craton_base::Medium;
 use craton_base::atomic::Ordering;
 
-/// Bytes for which there is a bit: guests begin and end with a granule.
+/// Guests begin and end with a granule.
 pub const GRANULE: u64 = 32;
 pub const GRANULES: u32 = ((UNIT - SLAB_HEADER) / GRANULE) as u32;
-/// Granules of the smallest guest: the first is not the last.
+/// The smallest guest: its first granule is not the last.
 pub const LEAST: u32 = 2;
-/// Granules of the largest guest.
+/// The largest guest.
 pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
-/// Guests of this many granules begin with a cache line, as other objects of their size do.
+/// From this size on, guests begin with a cache line.
 const ALIGNED_FROM: u32 = 16;
 const WORDS: usize = (SLAB_GUESTS_BYTES / 8) as usize;
 
-/// A guest: its first granule, and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guest {
     pub first: u32,
     pub granules: u32,
 }
 
-/// Granules of a slab, a bit each.
+/// A bit each.
 pub type Granules = [u64; WORDS];
 
-/// Granules for an object of a class; `None` if it is too small to be a guest.
+/// `None`: too small to be a guest.
 #[inline]
 pub fn granules_of(class: usize) -> Option<u32> {
     let granules = u64::from(SIZES[class]).div_ceil(GRANULE) as u32;
     (granules >= LEAST).then_some(granules)
 }
 
-/// The largest class whose objects fit.
 pub fn class_for(granules: u32) -> usize {
     let bytes = u64::from(granules) * GRANULE;
     if bytes >= u64::from(SIZES[CLASSES - 1]) {
@@ -64,7 +50,7 @@ pub fn class_for(granules: u32) -> usize {
 }
 
 impl Guest {
-    /// Where the guest begins, in bytes after the slab.
+    /// In bytes after the slab.
     pub fn offset(self) -> u64 {
         SLAB_HEADER + u64::from(self.first) * GRANULE
     }
@@ -77,31 +63,31 @@ impl Guest {
         self.first + self.granules - 1
     }
 
-    /// Indices of the slab's objects that share bytes with the guest.
+    /// The slab's objects that share bytes with the guest.
     pub fn covers(self, class: &Class) -> std::ops::Range<u32> {
         let first = class.index_within(self.offset()).unwrap_or(class.objects);
         first..class.index_within(self.offset() + self.bytes() - 1).map_or(class.objects, |last| last + 1)
     }
 
-    /// The header's words and bits for the guest: the first's, then the last's.
+    /// Words and bits, of the first granule and the last.
     pub fn homes(self, slab: u64) -> [(u64, u64); 2] {
         let home = |granule: u32| (slab + SLAB_GUESTS + u64::from(granule / 64) * 8, 1 << (granule % 64));
         [home(self.first), home(self.last())]
     }
 
     pub fn is_allocated<M: Medium>(self, medium: &M, slab: u64) -> bool {
-        // ORDERING: pairs with the release in `Medium::update`, where the guest is allocated.
+        // ORDERING: pairs with the release in `Medium::update`.
         self.homes(slab).into_iter().all(|(word, bit)| medium.word(word).load(Ordering::Acquire) & bit != 0)
     }
 }
 
-/// The guest at an offset, by the medium's bits.
+/// By the medium's bits.
 pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
     let (slab, inside) = (at & !(UNIT - 1), (at % UNIT).checked_sub(SLAB_HEADER)?);
     if !inside.is_multiple_of(GRANULE) {
         return None;
     }
-    // If the granules between the bits ended another guest, their number before is odd.
+    // Guests before have two bits each.
     let first = (inside / GRANULE) as u32;
     let bits = read(medium, slab);
     let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();
@@ -126,12 +112,10 @@ fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
     std::array::from_fn(word)
 }
 
-/// The guests by the bits of the slab at `slab`.
 pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {
     list(&read(medium, slab), slab)
 }
 
-/// The same of bits that were copied.
 pub fn list(bits: &Granules, slab: u64) -> Result<Vec<Guest>, Error> {
     let mut guests = Vec::new();
     let mut from = 0;
@@ -144,11 +128,10 @@ pub fn list(bits: &Granules, slab: u64) -> Result<Vec<Guest>, Error> {
     Ok(guests)
 }
 
-/// The guests of a slab, in DRAM.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guests {
     list: Vec<Guest>,
-    /// The slab's objects that they cover, by mid.
+    /// Objects of the slab, by mid.
     covered: Box<[u64]>,
 }
 
@@ -161,12 +144,11 @@ impl Guests {
         &self.list
     }
 
-    /// Whether a guest covers the object.
     pub fn covers(&self, mid: u32) -> bool {
         self.covered[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
 
-    /// Calls `f` with the mid of each object that becomes covered.
+    /// `f` gets the mid of each newly covered object.
     pub fn add(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         self.list.insert(place, guest);
@@ -179,12 +161,12 @@ impl Guests {
         }
     }
 
-    /// Calls `f` with the mid of each object that is no longer covered.
+    /// `f` gets the mid of each object no longer covered.
     pub fn remove(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         debug_assert!(self.list.get(place) == Some(&guest), "no guest {guest:?}");
         self.list.remove(place);
-        // Neighbours may share its first and its last object.
+        // Neighbours may share these.
         let before = place.checked_sub(1).map_or(0..0, |before| self.list[before].covers(class));
         let behind = self.list.get(place).map_or(0..0, |behind| behind.covers(class));
         for index in guest.covers(class).filter(|index| !before.contains(index) && !behind.contains(index)) {
@@ -195,7 +177,7 @@ impl Guests {
     }
 }
 
-/// Granules of guests, and of taken objects that no guest covers.
+/// Of guests, and of taken objects.
 pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules {
     let mut bits = [0; WORDS];
     bits[WORDS - 1] = u64::MAX << (GRANULES % 64);
@@ -233,8 +215,7 @@ pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules
     bits
 }
 
-/// Places guests in the gaps between the bits while `accept` takes them. Returns the granules of
-/// the largest gap left.
+/// While `accept` takes them. Returns the largest gap left.
 pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bool) -> u32 {
     let align = if granules >= ALIGNED_FROM { 2 } else { 1 };
     let mut largest = 0;
@@ -256,7 +237,7 @@ pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bo
     largest
 }
 
-/// The first run of clear bits from `from` on.
+/// From `from` on: first granule and end.
 fn next_gap(bits: &Granules, from: u32) -> Option<(u32, u32)> {
     let inverse: Granules = bits.map(|word| !word);
     let first = next_set(&inverse, from)?;

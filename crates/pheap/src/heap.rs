@@ -1,7 +1,4 @@
-//! The heap: its parts, how it opens and closes.
-//!
-//! **Threads.** All operations but `close` take `&self`. Locks are taken in this order: advance,
-//! lane, arena, extents.
+//! The heap. Locks are taken in this order: advance, lane, arena, extents.
 
 use crate::arena::Arena;
 use crate::class::{CLASSES, Class};
@@ -24,12 +21,12 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::sync::{Arc, PoisonError};
 
-/// 8 bytes in the heap that hold the offset of an object, or 0: a root's pointer, or a word of an
-/// object. Its line must be durable before the heap first changes it.
+/// A word of a root or an object that holds an object's offset, or 0. Its line must be durable
+/// before the heap first changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Slot(pub u64);
 
-/// Where an object begins, in bytes from the beginning of the medium.
+/// Where an object begins, in bytes of the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Offset(pub u64);
 
@@ -45,32 +42,27 @@ pub struct Heap<M> {
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
     pub(crate) extents: Record,
-    /// Of new redo lines.
     epoch: AtomicU64,
-    /// Also the lock of [`Heap::advance`].
+    /// Held in [`Heap::advance`].
     state: Mutex<State>,
     pub(crate) settled: AtomicU64,
     counter: AtomicU64,
     generation: AtomicU64,
     pub(crate) options: Options,
     pub(crate) roots: Mutex<()>,
-    /// The latest time given to `maintain`.
     now_ms: AtomicU64,
-    /// Lanes whose headers have no transaction, and the next transaction's number.
+    /// Lanes without a transaction, and the next transaction's number.
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
-    /// Held while a slab changes its class.
     pub(crate) morphing: Mutex<()>,
 }
 
-/// Slabs that are worth a thread at `open`.
+/// That are worth a thread at `open`.
 const SLABS_A_THREAD: usize = 128;
 
-/// A lane in use by this thread.
 pub(crate) struct Guard<'a> {
     pub lane: &'a Lane,
     pub index: u32,
     locked: bool,
-    /// There is room for redo lines.
     pub roomy: bool,
 }
 
@@ -84,14 +76,14 @@ impl Drop for Guard<'_> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Makes a new heap in the medium, over any contents.
+    /// Ignores the medium's contents.
     pub fn create(medium: M, config: Config, options: Options) -> Result<Self, Error> {
         let frames_end = if config.model == Model::Frames { medium.limit().min(FRAMES_MOST) } else { 0 };
         let config = Config { most: if config.most == 0 { frames_end } else { config.most }, ..config };
         config.check(medium.limit())?;
         let sup = Super::of(&config);
         let places = sup.places();
-        // A crash in between finds no heap, rather than the old one's superblock over new parts.
+        // After a crash the old superblock must not stand over new parts.
         if medium.len() > SUPER {
             clear(&medium, SUPER, SUPER + LINE_BYTES);
             medium.fence();
@@ -110,13 +102,12 @@ impl<M: Medium + Space> Heap<M> {
         Ok(heap)
     }
 
-    /// Opens the heap of a medium. After a crash, repairs it first. A damaged heap is refused.
+    /// Repairs the heap after a crash. Refuses a damaged one.
     pub fn open(medium: M, options: Options) -> Result<(Self, Report), Error> {
         Self::open_traced(medium, options, &Conservative)
     }
 
-    /// [`open`](Self::open), where `trace` finds the reached objects after a crash of a heap
-    /// without logs.
+    /// [`open`](Self::open); `trace` finds reached objects after a crash of a heap without logs.
     pub fn open_traced(medium: M, options: Options, trace: &dyn Trace<M>) -> Result<(Self, Report), Error> {
         let sup = Super::read(&medium)?;
         let mut state = State::read(&medium, sup.seed())?;
@@ -147,7 +138,7 @@ impl<M: Medium + Space> Heap<M> {
 
     fn new(medium: M, sup: Super, state: State, options: Options, extents: Record) -> Self {
         let (places, seed) = (sup.places(), sup.seed());
-        // Without write-back each line is settled at once, so all happens in one epoch.
+        // Without write-back each line is settled at once.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
         extents.begin_epoch(epoch);
         if sup.most != 0 {
@@ -178,7 +169,6 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// DRAM's records of the extents' slabs.
     fn adopt_slabs(&mut self, report: &mut Report) -> Result<(), Error> {
         let extents = self.extents.list(&self.medium);
         let is_slab = |extent: &&Extent| extent.kind == ExtentKind::Slab;
@@ -189,7 +179,7 @@ impl<M: Medium + Space> Heap<M> {
             let number = (report.slabs % self.arenas.len() as u64) as usize;
             let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
             let index = arena.insert(at, header.class, taken, free);
-            // How full it was is not known.
+            // How full it was is unknown.
             arena.slabs[index].least_free = 0;
             report.slabs += 1;
             report.small += u64::from(objects - free);
@@ -205,7 +195,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Uses several threads for many slabs: most of the time goes to mapping pages.
+    /// On several threads: most of the time goes to mapping pages.
     fn read_slabs(&self, slabs: &[u64]) -> Result<Vec<FoundSlab>, Error> {
         let unused = self.classes.each_ref().map(slab::unused_bits);
         let logged = self.sup.model.is_logged();
@@ -229,12 +219,12 @@ impl<M: Medium + Space> Heap<M> {
         })
     }
 
-    /// Reserved small objects: taken, and not yet published.
+    /// Small objects.
     pub(crate) fn reserved(&self) -> u64 {
         self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.reserved()))
     }
 
-    /// Makes all changes durable, and the next `open` fast.
+    /// Makes the next `open` fast.
     pub fn close(self) -> M {
         if self.sup.model == Model::Gc {
             self.write_bits();
@@ -248,8 +238,8 @@ impl<M: Medium + Space> Heap<M> {
         self.medium
     }
 
-    /// Makes all changes of slots durable, by hand and by the heap, so that recovery never redoes
-    /// older ones over them.
+    /// Makes all changes of slots durable, also the application's: recovery never redoes older ones
+    /// over them.
     pub fn settle(&self) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -261,7 +251,7 @@ impl<M: Medium + Space> Heap<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends an epoch: its homes become durable, and its lines void.
+    /// Ends an epoch: its homes become durable.
     #[cold]
     pub(crate) fn advance(&self, epoch: u64) {
         let mut state = self.lock_state();
@@ -269,12 +259,12 @@ impl<M: Medium + Space> Heap<M> {
             return;
         }
         self.extents.begin_epoch(epoch + 1);
-        // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the new epoch
-        // is in it.
+        // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the epoch
+        // joins it.
         self.epoch.store(epoch + 1, Ordering::Release);
         let mut dirty = Vec::with_capacity(1024);
         for lane in &self.lanes {
-            // An operation of the old epoch ends before its lane can be locked.
+            // Waits for an operation of the old epoch.
             lane.lock();
             lane.drain_dirty(epoch, &mut dirty);
             lane.unlock();
@@ -293,15 +283,15 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
-    /// Returns empty slabs to the extents, and memory that has been free long enough to the system.
-    /// Call it every 50 ms or so; `now_ms` never goes back.
+    /// Returns empty slabs, and memory that has been free long enough. Call it every 50 ms or so;
+    /// `now_ms` never goes back.
     pub fn maintain(&self, now_ms: u64) {
         self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
         self.retire_empty();
         self.tick();
     }
 
-    /// Returns whether there was an empty slab.
+    /// `false`: there was none.
     pub(crate) fn retire_empty(&self) -> bool {
         let mut any = false;
         for arena in 0..self.arenas.len() {
@@ -319,20 +309,18 @@ impl<M: Medium + Space> Heap<M> {
         self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
     }
 
-    /// The epoch of this lane's commits.
     #[inline]
     pub(crate) fn epoch_of(&self, guard: &Guard<'_>) -> u64 {
         if M::FLUSHES { guard.lane.epoch() } else { 0 }
     }
 
-    /// Enters the thread's lane with room for `parts` and the spare lines; locks it where others
-    /// may use it.
+    /// With room for `parts` and the spare lines.
     #[inline]
     pub(crate) fn enter(&self, parts: u32) -> Guard<'_> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            // Where no epoch is settled, only a change of a slab's class locks other lanes.
+            // Without epochs, only a change of a slab's class locks other lanes.
             let locked = seat.shared || self.options.morph != 0 && parts > 0 && self.seats.are_many();
             if locked {
                 lane.lock();
@@ -357,20 +345,18 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Moves this lane's operation to the current epoch. An object that another lane freed in it
-    /// must not be allocated by a line of the one before: that one is settled first, and recovery
-    /// would redo the free alone.
+    /// Moves this operation to the current epoch, in which another lane may have freed what it
+    /// allocates: the old epoch is settled first, and recovery would redo the free alone.
     pub(crate) fn join_epoch(&self, guard: &Guard<'_>) {
         if M::FLUSHES && guard.roomy {
             // ORDERING: pairs with the release in `advance`, through the lock of the arena.
             let epoch = self.epoch.load(Ordering::Acquire);
-            // A new half is empty: `advance` waits for this lane before it settles the one before.
+            // A new half is empty: `advance` waits for this lane.
             let roomy = epoch == guard.lane.epoch() || guard.lane.has_room(epoch, SPARE + 1);
             debug_assert!(roomy, "an operation without room");
         }
     }
 
-    /// For the lane's cached objects alone.
     #[inline]
     pub(crate) fn enter_cache(&self) -> Guard<'_> {
         let seat = self.seats.seat();
@@ -384,7 +370,7 @@ impl<M: Medium + Space> Heap<M> {
         Guard { lane, index: seat.lane, locked: seat.shared, roomy: !M::FLUSHES }
     }
 
-    /// Later than the stamps of all operations whose effects this thread has seen.
+    /// Later than the stamps of all operations that this thread has seen.
     #[inline]
     pub(crate) fn stamp(&self) -> u64 {
         if !M::FLUSHES {
@@ -392,7 +378,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         match self.options.stamp {
             Some(stamp) => stamp(),
-            // ORDERING: pairs with itself: the count is in one order, with what happened before.
+            // ORDERING: pairs with itself: stamps follow happens-before.
             None => self.counter.fetch_add(1, Ordering::AcqRel),
         }
     }
@@ -401,7 +387,6 @@ impl<M: Medium + Space> Heap<M> {
         self.arenas[arena].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the medium, to read and write objects.
     pub fn medium(&self) -> &M {
         &self.medium
     }
@@ -414,7 +399,7 @@ impl<M: Medium + Space> Heap<M> {
         self.sup.uuid
     }
 
-    /// Returns the epoch whose lines are all void: their homes are durable.
+    /// Lines up to this epoch are void: their homes are durable.
     pub fn settled_epoch(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }

@@ -1,15 +1,11 @@
-//! Lanes: where threads write redo lines.
+//! Lanes: where threads write redo lines. Lines of epoch e lie in half e % 2 of a lane's ring;
+//! stored home lines that are not written back are in list e % 2.
 //!
-//! **What.** A ring of lines in the medium, a list of home lines that are stored and not written
-//! back, and the thread's cached objects.
+//! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled. *NL2* A
+//! line's homes are stored after the line is committed.
 //!
-//! **State.** Lines of epoch e lie in half e % 2 of the ring; dirty lines likewise in list e % 2.
-//!
-//! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled: its homes
-//! are durable. *NL2* A line's homes are stored after the line is committed.
-//!
-//! **Threads.** The lock of a lane covers all its words. A thread that has a lane alone takes no
-//! lock on media without write-back.
+//! **Threads.** A lane's lock covers all its words. Without write-back, a thread that has a lane
+//! alone takes no lock.
 
 pub mod header;
 
@@ -21,7 +17,6 @@ use craton_base::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin};
 use craton_base::{LINE_BYTES, Medium};
 use header::{encode_pending, encode_used, pending_key};
 
-/// Home lines that are not written back, for one epoch.
 #[derive(Default)]
 struct Dirty {
     lines: Box<[AtomicU64]>,
@@ -32,31 +27,27 @@ pub struct Lane {
     locked: AtomicBool,
     /// Of `used`.
     epoch: AtomicU64,
-    /// Of that epoch.
     used: AtomicU32,
-    /// The header names it: recovery reads no ring of another generation.
+    /// Recovery reads no ring of another generation.
     generation: AtomicU64,
     dirty: [Dirty; 2],
-    /// Lines of this epoch's list, by their lowest bits: most lines come again soon.
+    /// Lines of this epoch's list, which mostly come again soon.
     recent: [AtomicU64; RECENT],
-    /// Objects reserved in this lane, less those published or cancelled in it.
     reserved: AtomicU64,
     header: u64,
-    /// What counts of pending lines are mixed with.
+    /// Of counts of pending lines.
     pending_key: u64,
     ring: u64,
     half: u32,
     seed: u64,
-    /// Each operation writes its homes back.
     eager: bool,
     pub tcache: Tcache,
 }
 
-/// Lines beyond its parts that an operation may write: a slab that changes its class, a new one,
-/// and one that goes.
+/// Beyond an operation's parts: a slab that changes its class, a new one, one that goes.
 pub const SPARE: u32 = 3;
 const RECENT: usize = 64;
-/// Dirty lines of a new slab's header.
+/// Of a new slab's header.
 const SLAB_LINES: u32 = 14;
 
 impl Lane {
@@ -91,7 +82,7 @@ impl Lane {
             loop {
                 spin();
                 std::thread::yield_now();
-                // loom lets a load see the older value for ever.
+                // In loom a load may see the older value for ever.
                 if cfg!(loom) || !self.locked.load(Ordering::Relaxed) {
                     break;
                 }
@@ -114,7 +105,7 @@ impl Lane {
         }
     }
 
-    /// Whether `lines` more fit for an epoch, with their homes; begins the epoch. Lane locked.
+    /// Whether `lines` more fit; begins the epoch. Lane locked.
     #[inline]
     pub fn has_room(&self, epoch: u64, lines: u32) -> bool {
         if self.epoch.load(Ordering::Relaxed) != epoch {
@@ -127,7 +118,7 @@ impl Lane {
         self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
     }
 
-    /// Makes it durable that the ring is used, before its first line. Lane locked.
+    /// The ring's use is durable before its first line. Lane locked.
     #[inline]
     pub fn begin<M: Medium>(&self, medium: &M, generation: u64) {
         if self.generation.load(Ordering::Relaxed) != generation {
@@ -138,9 +129,7 @@ impl Lane {
         }
     }
 
-    /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
-    /// Elsewhere the lines lie at the ring's beginning, and count while the header has their
-    /// number.
+    /// Commits one operation, and stores its homes. With flushes, the lane is locked and has room.
     #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
@@ -174,8 +163,7 @@ impl Lane {
         }
     }
 
-    /// `commit` of one part. Returns whether the home's bits were as the line expects; with
-    /// flushes, the caller has checked that.
+    /// Whether the home's bits were as expected; with flushes, the caller has checked.
     #[inline(always)]
     pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) -> bool {
         if M::FLUSHES {
@@ -189,10 +177,9 @@ impl Lane {
         was_right
     }
 
-    /// Returns whether the bits that the line frees were set.
     #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
-        // Another thread that finds an object in the slot may free it at once.
+        // Before the slot: another thread may free the object at once.
         match redo.kind {
             Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
             Kind::AllocGuest => self.apply_rare(medium, redo),
@@ -221,7 +208,6 @@ impl Lane {
         slab::redo(medium, self.seed, redo, |at| self.mark_dirty::<M>(at));
     }
 
-    /// Lists the line of a stored word.
     #[inline]
     pub fn mark_dirty<M: Medium>(&self, at: u64) {
         if M::FLUSHES {
@@ -238,7 +224,7 @@ impl Lane {
         }
     }
 
-    /// Writes the operation's homes back, the last stored first, and waits for them.
+    /// The last stored first.
     #[cold]
     fn write_back<M: Medium>(&self, medium: &M) {
         let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
@@ -254,14 +240,14 @@ impl Lane {
         into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
     }
 
-    /// The lane is this thread's, or locked, as for its cached objects.
+    /// The lane is this thread's, or locked.
     #[inline]
     pub fn count_reserved(&self, objects: i64) {
         let count = self.reserved.load(Ordering::Relaxed).wrapping_add_signed(objects);
         self.reserved.store(count, Ordering::Relaxed);
     }
 
-    /// The sum over all lanes, wrapping, is the number of reserved objects.
+    /// Wraps: the sum over all lanes counts.
     pub fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
@@ -271,7 +257,7 @@ impl Lane {
     }
 }
 
-/// The seed of a line's check word, which so covers the heap and the offset `at` too.
+/// Makes check words cover the heap and the offset.
 #[inline]
 pub fn seed_of(heap: u64, at: u64) -> u64 {
     heap ^ at.rotate_left(40)

@@ -1,7 +1,4 @@
-//! The file format, version 3, as byte tables.
-//!
-//! **What.** All integers are little endian, all offsets count bytes from the beginning of the
-//! medium. Every line that recovery trusts ends with a check word.
+//! The file format, version 3. Integers are little endian; offsets count bytes from the beginning.
 //! ```text
 //! 0        superblock  1 line   magic, version·model·stripes, uuid (2 words),
 //!                               lanes·lines of a half, created, most bytes, check
@@ -11,7 +8,7 @@
 //! 65536    lanes                a header of 128 B each: pending lines, generation that used the
 //!                               ring; from 64 on: transaction, undo slot, a check of each
 //!          rings                2 halves of H lines each
-//!          records              of frames alone, from the next page on: see `frame_extents.rs`
+//!          records              of frames alone, from the next page on: `frame_extents.rs`
 //! then     data                 units of 64 KiB, from the next multiple of 64 KiB
 //! ```
 //! A redo line:
@@ -26,21 +23,18 @@
 //! 0    line   magic 16 | class 8 | old class 8 | old objects 16 | stripes 8; unit; 0 …; check
 //! 64   bitmap 8 stripes of a line: object b is bit b / stripes of stripe b % stripes
 //! 576  table  96 entries of 2 B: object of the old class 14 | allocated 1
-//! 768  guests 2,016 bits, one for each 32 B: set for the first and the last 32 B of each guest
+//! 768  guests 2,016 bits, one for each 32 B
 //! ```
-//! The two state lines alternate by sequence, so that a torn one leaves the other. A root's check
-//! leaves out its pointer, which operations change.
+//! A torn state line leaves the other. A root's check leaves out its pointer.
 
 use crate::frame_extents::FrameConfig;
 use craton_base::{LINE_BYTES, Line};
 
-/// "CRATONPH", as a little-endian word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONPH");
 pub const VERSION: u32 = 3;
 
 pub const SUPER: u64 = 0;
 pub const STATES: [u64; 2] = [128, 256];
-/// Heads of the bookkeeping log.
 pub const BOOK: u64 = 1024;
 pub const BOOK_BYTES: u64 = 3072;
 pub const ROOTS: u64 = 4096;
@@ -48,7 +42,7 @@ pub const ROOTS_END: u64 = 65536;
 pub const LANES: u64 = 65536;
 pub const LANE_HEADER_BYTES: u64 = 128;
 
-/// Words of a lane's header, as offsets from it. The transaction need not be of the lane's thread.
+/// Offsets in a lane's header. The transaction need not be the lane's thread's.
 pub const LANE_PENDING: u64 = 0;
 pub const LANE_USED: u64 = 8;
 pub const LANE_TX: u64 = 64;
@@ -69,17 +63,16 @@ pub const SLAB_GUESTS: u64 = 768;
 pub const SLAB_GUESTS_BYTES: u64 = 256;
 pub const SLAB_MAGIC: u64 = 0x51ab;
 
-/// Offsets have 48 bits: 36 of a page's number and 12 inside it (NVAlloc §5.3).
+/// 36 of a page's number and 12 inside it (NVAlloc §5.3).
 pub const OFFSET_BITS: u32 = 48;
 pub const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Where the parts of a heap lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     pub lanes: u32,
     /// Lines of half a ring.
     pub half: u32,
-    /// Where a heap of frames ends when it is longest; 0 for other models.
+    /// Largest end of a heap of frames; 0 for other models.
     pub frames_end: u64,
 }
 
@@ -98,13 +91,13 @@ impl Places {
 
     /// A multiple of [`UNIT`].
     pub const fn data(&self) -> u64 {
-        // Records for as many pages as there would be without records: a few too many.
+        // Counts the records' pages too: a few records too many.
         let pages = self.frames_end.saturating_sub(self.records()) / PAGE;
         let records = if self.frames_end == 0 { 0 } else { FrameConfig::bytes_for(pages) };
         (self.records() + records).next_multiple_of(UNIT)
     }
 
-    /// Most pages of data of a heap of frames.
+    /// Most pages of data, in a heap of frames.
     pub const fn frames(&self) -> u64 {
         self.frames_end.saturating_sub(self.data()) / PAGE
     }
@@ -126,15 +119,14 @@ const fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// The check word of a line: of its first seven words, and of `seed`, which tells whose line it is.
+/// Of a line's first seven words, and of `seed`, which tells whose line it is.
 #[inline]
 pub const fn check_of(line: &Line, seed: u64) -> u64 {
     let a = fold(line[0] ^ KEYS[0], line[1] ^ KEYS[1]);
     let b = fold(line[2] ^ KEYS[2], line[3] ^ KEYS[3]);
     let c = fold(line[4] ^ KEYS[4], line[5] ^ KEYS[5]);
     let d = fold(line[6] ^ KEYS[6], seed ^ KEYS[7]);
-    // Products above are independent; the rotations keep equal pairs from cancelling out. A check
-    // of 0 marks an empty line, so no line has it.
+    // The rotations keep equal pairs from cancelling out. 0 marks an empty line.
     fold(a.wrapping_add(b.rotate_left(17)), c.wrapping_add(d.rotate_left(31)) ^ KEYS[0]) | 1
 }
 

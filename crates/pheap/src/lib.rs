@@ -1,18 +1,15 @@
-//! A heap that survives, after NVAlloc.
+//! A heap that survives, after "NVAlloc: Rethinking Heap Metadata Management in Persistent Memory
+//! Allocators", ASPLOS 2022: objects in persistent memory or a file, and slots with their offsets.
 //!
-//! **What.** Objects in persistent memory or in a file, with slots that hold their offsets. Each
-//! operation changes an object's state and its slot together, also in a crash.
-//! **From.** "NVAlloc: Rethinking Heap Metadata Management in Persistent Memory Allocators", ASPLOS
-//! 2022. Where we differ:
-//! - One redo line and one fence make an operation durable; words are written back later, a line
-//!   once for many. NVAlloc fences log, bitmap and slot; its log cannot tell what to redo (§4.2).
-//! - Free clears the slot in the same step.
-//! - A slab's header is the first KiB of its 64, always: objects never lie there, so any slab may
-//!   change its class. A change commits by one line (§5.2 counts steps in a flag).
-//! - Slabs are listed by occupancy: the fullest serve first (§4.2 has one list, and an LRU).
+//! **From.** Where we differ:
+//! - One redo line and one fence make an operation durable; lines are written back later, once for
+//!   many. NVAlloc fences log, bitmap and slot (§4.2).
+//! - Free clears the slot in the same step; in NVAlloc the caller does.
+//! - Any slab may change its class, by one line (§5.2 counts steps in a flag).
+//! - The fullest slabs serve first (§4.2 has one list a class, and an LRU).
 //!
-//! The paper's ways are options, to measure them: `eager` (§4.2), `stripes` (§5.1), `morph` (§5.2);
-//! [`Model::Frames`] leaves out the bookkeeping log (§5.3).
+//! Options bring the paper's ways back, to measure them: `eager` (§4.2), `stripes` (§5.1), `morph`
+//! (§5.2).
 //!
 //! ```
 //! use craton_pheap::{Config, Error, Heap, Options, Slot};
@@ -21,7 +18,7 @@
 //! let medium = SimMedium::new(1 << 20, 64 << 20);
 //! let heap = Heap::create(medium.clone(), Config::default(), Options::default())?;
 //! let list = heap.add_root(b"list", 0)?;
-//! // A node whose first word is a slot for the next node; durable before the root has it.
+//! // A node whose first word is a slot for the next node.
 //! let first = heap.alloc_with(list, 64, |heap, at| heap.write(at, 0, 0))?;
 //! heap.alloc_to(Slot(first.0), 100)?;
 //! drop(heap); // As in a crash.
@@ -35,13 +32,7 @@
 //! heap.close();
 //! # Ok::<(), Error>(())
 //! ```
-//! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
-//! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
-//! **Invariants.** Lanes NL1, NL2; arenas A1, A2; state NS1; roots N1; recovery NR1–NR3; morphing
-//! NM1–NM3; guests NG1, NG2; transactions NT1, NT2; extents E1–E5, NF1–NF3; bookkeeping log
-//! B1–B5.
-//! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
-//! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
+//! Recovery redoes lines by stamp, in happens-before order. `layout.rs` has the file format.
 #![forbid(unsafe_code)]
 
 mod alloc;

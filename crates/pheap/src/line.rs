@@ -1,40 +1,32 @@
-//! A redo line: what one operation changes.
-//!
-//! **What.** A [`Redo`] is up to two stores: a *slot* from `old` to `new`, and a *home* word of the
-//! heap's records: bits of a bitmap or of an index table, a word of the bookkeeping log, or the
-//! header of a slab. It also names the range that it allocates or frees: recovery voids older
-//! lines' stores into that range.
-//!
-//! **From.** `layout.rs` has the bits. NVAlloc's log entry (§4.2) is a slot's address alone.
+//! A redo line: up to two stores of one operation, a *slot* from `old` to `new`, and a *home* word
+//! of the heap's records. It names the range that it allocates or frees, into which recovery voids
+//! older lines' stores.
 
 use crate::layout::{OFFSET_BITS, OFFSET_MASK, PAGE, UNIT, check_of};
 use craton_base::Line;
 
-/// The change of the home word, and the owner of its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
     /// A slot alone.
     Set = 1,
-    /// Sets bits: the small object `new` of `len` × 16 bytes is allocated.
+    /// Sets bits: `new` of `len` × 16 bytes is allocated.
     Alloc = 2,
-    /// Clears bits: the small object `old` of `len` × 16 bytes is free.
+    /// Clears bits: `old` of `len` × 16 bytes is free.
     Free = 3,
-    /// Stores the home word: `len` pages from `new` are allocated.
+    /// Stores the home: `len` pages from `new` are allocated.
     AllocExtent = 4,
-    /// Stores the home word: `len` pages from `old` are free.
+    /// Stores the home: `len` pages from `old` are free.
     FreeExtent = 5,
-    /// As `AllocExtent`; the unit at `new` becomes a slab whose first header word is `old`.
+    /// As `AllocExtent`; a slab, whose first header word is `old`.
     NewSlab = 6,
-    /// As `FreeExtent`, of a slab.
     FreeSlab = 7,
-    /// The slab at `home` gets the first header word `value` and an empty bitmap.
+    /// The slab at `home` gets the first header word `value`, and an empty bitmap.
     Morph = 8,
     /// The slab at `home` gets the first header word `value`.
     Settle = 9,
-    /// The guest `new` of `len` × 16 bytes is allocated: sets its two bits.
+    /// As `Alloc`, of a guest.
     AllocGuest = 10,
-    /// The guest `old` of `len` × 16 bytes is free: clears its two bits.
     FreeGuest = 11,
 }
 
@@ -58,7 +50,7 @@ impl Kind {
     }
 }
 
-/// The stores of one part of an operation. A slot of 0: none.
+/// One part of an operation. A slot of 0: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redo {
     pub kind: Kind,
@@ -70,16 +62,15 @@ pub struct Redo {
     pub len: u32,
 }
 
-/// The exclusive or of the line's first seven words and `seed`.
 #[inline]
 fn sum_of(line: &Line, seed: u64) -> u64 {
     line[..7].iter().fold(seed, |sum, word| sum ^ word)
 }
 
-/// Most parts of an operation.
+/// Of an operation.
 pub const PARTS_MOST: usize = 63;
 
-/// Where a line stands: its check word covers this too.
+/// Part of the line's check word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     pub epoch: u64,
@@ -93,7 +84,7 @@ impl Redo {
         Self { kind: Kind::Set, slot, old, new, home: 0, value: 0, len: 0 }
     }
 
-    /// `seed` mixes the heap's uuid with the line's offset.
+    /// `seed` mixes the heap's uuid and the line's offset.
     #[inline]
     pub fn encode(&self, place: Place, seed: u64) -> Line {
         let first = (place.epoch << 16) | ((self.kind as u64) << 12) | u64::from((place.part << 6) | place.parts);
@@ -105,8 +96,8 @@ impl Redo {
         line
     }
 
-    /// Encodes the line with a sum instead of its check, for a medium where another store commits
-    /// it. The sum costs less, and finds each change of one word.
+    /// With a sum instead of a check, where another store commits the line. The sum costs less, and
+    /// finds each change of one word.
     #[inline]
     pub fn encode_summed(&self, seed: u64) -> Line {
         let first = (self.kind as u64) << 12;
@@ -135,7 +126,7 @@ impl Redo {
         Some((Self { kind, slot, old: line[3], new: line[4], home, value: line[6], len }, place))
     }
 
-    /// The bytes that the line allocates or frees: beginning and length.
+    /// Allocated or freed bytes: beginning and length.
     pub fn range(&self) -> Option<(u64, u64)> {
         let len = u64::from(self.len);
         match self.kind {

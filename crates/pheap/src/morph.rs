@@ -1,20 +1,15 @@
-//! Slab morphing: a sparse slab of one class serves another.
+//! Slab morphing: a sparse slab of one class serves another (NVAlloc §5.2, figure 5). Live objects
+//! stay; an index table in the header lists them. Free space becomes objects of the new class.
 //!
-//! **What.** Live objects stay where they are; an index table in the header lists them. Free space
-//! becomes objects of the new class, except those that an old object covers.
-//!
-//! **From.** NVAlloc §5.2, figure 5. Where we differ: the table is durable before one redo line
-//! changes class and bitmap, so no step is ever undone; candidates come from the lists of sparse
-//! slabs, in constant time; empty slabs change without a table.
+//! **From.** Where we differ: the table is durable before one redo line changes class and bitmap,
+//! so no step is undone; empty slabs change without a table.
 //!
 //! **Invariants.** *NM1* A slab changes only when every taken object is allocated: none is cached
 //! or reserved. *NM2* A new object is taken while an old one covers it. *NM3* The table is written
 //! only when no line of an unsettled epoch names it, and the header names no old class.
 //!
-//! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once, so
-//! that frees which met it before have ended. If a lane stays locked, the change fails.
-//!
-//! **Cost.** Two fences; a look at the heads of two or three lists a class.
+//! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once:
+//! earlier frees have ended.
 
 use crate::arena::{Arena, Slab};
 use crate::class::{CLASSES, Class};
@@ -28,21 +23,20 @@ use crate::units::Tag;
 use craton_base::atomic::{Ordering, spin};
 use craton_base::{Medium, Space};
 
-/// An entry of the table: the object's index, and whether it is allocated.
+/// Set in a table's entry if the object is allocated.
 const ALLOCATED: u64 = 1 << 14;
 const ENTRY_BITS: u32 = 16;
-/// Slabs of a list that a search reads.
+/// In one list.
 const LOOKED_AT: usize = 8;
-/// Tries to lock a lane before the change is given up.
+/// Tries to lock a lane.
 const PATIENCE: usize = if cfg!(loom) { 2 } else { 1000 };
 
-/// Old objects of a slab, in DRAM.
 pub struct Old {
     pub class: usize,
     pub live: u32,
-    /// The table: indices of the old class, ascending; `None` when free.
+    /// Indices of the old class, ascending; `None` when free.
     entries: Vec<Option<u16>>,
-    /// For each new object, the number of old ones that cover it.
+    /// Of each new object, how many old ones cover it.
     covered: Vec<u16>,
 }
 
@@ -62,7 +56,7 @@ impl Old {
         self.covered[index as usize] > 0
     }
 
-    /// Offsets and sizes of the live old objects of the slab at `at`.
+    /// Live ones in the slab at `at`: offset and size.
     pub fn objects(&self, at: u64, class: &Class) -> Vec<(u64, u64)> {
         let object = |index: &u16| (at + class.offset_of(u32::from(*index)), u64::from(class.size));
         self.entries.iter().flatten().map(object).collect()
@@ -86,7 +80,7 @@ impl Old {
     }
 }
 
-/// Indices of the new objects that share bytes with an old one.
+/// The new objects that share bytes with an old one.
 fn new_under(class: &Class, index: u32, new: &Class) -> std::ops::Range<u32> {
     let begin = class.offset_of(index);
     let end = begin + u64::from(class.size);
@@ -94,7 +88,6 @@ fn new_under(class: &Class, index: u32, new: &Class) -> std::ops::Range<u32> {
     first..new.index_within(end - 1).map_or(new.objects, |last| last + 1)
 }
 
-/// Word and bit that mark an entry as allocated.
 fn table_bit(slab: u64, entry: u32) -> (u64, u64) {
     (slab + SLAB_TABLE + u64::from(entry / 4) * 8, ALLOCATED << (entry % 4 * ENTRY_BITS))
 }
@@ -113,7 +106,7 @@ fn read_table<M: Medium>(medium: &M, at: u64, entries: u32, class: &Class) -> Re
     (0..entries).map(read).collect()
 }
 
-/// Reads the index table of a slab that may have old objects; returns their number.
+/// Reads the index table; returns the number of old objects.
 pub fn adopt<M: Medium>(
     medium: &M,
     classes: &[Class; CLASSES],
@@ -125,7 +118,7 @@ pub fn adopt<M: Medium>(
     let entries = read_table(medium, slab.at, entries, &classes[number])?;
     let old = Old::new(number, &classes[number], entries, class);
     if old.live == 0 {
-        // The header still names the old class, so NM3 forbids another table.
+        // NM3: the header still names the old class.
         slab.table_epoch = u64::MAX;
         return Ok(0);
     }
@@ -134,7 +127,6 @@ pub fn adopt<M: Medium>(
     Ok(live)
 }
 
-/// Takes the objects that old ones cover.
 fn cover(slab: &mut Slab, old: Old, class: &Class) {
     for index in (0..class.objects).filter(|index| old.covers(*index)) {
         let mid = class.mid_of(index);
@@ -145,7 +137,6 @@ fn cover(slab: &mut Slab, old: Old, class: &Class) {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Changes a slab of another class of the arena to this class.
     pub(crate) fn morph(&self, guard: &Guard<'_>, number_of_arena: usize, number: usize) -> bool {
         let Ok(_one) = self.morphing.try_lock() else { return false };
         let mut arena = self.lock_arena(number_of_arena);
@@ -159,7 +150,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         let mut found = self.candidate(&arena, number);
         if let Err(Some(other)) = found {
-            // Only cached objects are in the way, perhaps this lane's.
+            // Only cached objects are in the way.
             drop(arena);
             self.empty_cache(guard, other);
             arena = self.lock_arena(number_of_arena);
@@ -183,14 +174,14 @@ impl<M: Medium + Space> Heap<M> {
         changed
     }
 
-    /// A sparse slab of another class; else a class of whose slabs lanes cache objects.
+    /// A sparse slab, or a class with cached objects in one.
     fn candidate(&self, arena: &Arena, number: usize) -> Result<usize, Option<usize>> {
         let mut cached = None;
         let is_sparse = |index: &usize| {
             let slab = &arena.slabs[*index];
             let class = &self.classes[slab.class];
             let live = class.objects - slab.free;
-            // A slab that its class has just begun to fill is sparse, too.
+            // A slab that has just begun to fill is sparse too.
             let was_fuller = 2 * live <= class.objects - slab.least_free;
             live * 100 <= class.objects * self.options.morph
                 && was_fuller
@@ -218,7 +209,7 @@ impl<M: Medium + Space> Heap<M> {
             && read_bits(&self.medium, slab.at, class) == slab.taken
     }
 
-    /// Waits until each other lane has been free once.
+    /// NM1: frees that met the slab before it was frozen end.
     fn wait_for_lanes(&self, guard: &Guard<'_>) -> bool {
         self.lanes.iter().enumerate().all(|(index, lane)| {
             let mine = index as u32 == guard.index;
@@ -236,7 +227,6 @@ impl<M: Medium + Space> Heap<M> {
         })
     }
 
-    /// Writes the table, and commits the change of class.
     fn mix(&self, guard: &Guard<'_>, arena: &mut Arena, place: usize, index: usize, number: usize) -> bool {
         let slab = &arena.slabs[index];
         let (at, class, new) = (slab.at, &self.classes[slab.class], &self.classes[number]);
@@ -286,14 +276,14 @@ impl<M: Medium + Space> Heap<M> {
         arena.relist(index, class.objects);
     }
 
-    /// The index table's entry of a live old object.
+    /// Of a live old object.
     pub(crate) fn old_index(&self, tag: Tag, at: u64) -> Option<u32> {
         let arena = self.lock_arena(tag.arena);
         let old = arena.slabs[tag.slab].old.as_ref()?;
         old.entry(self.classes[old.class].index_at(at % UNIT)?)
     }
 
-    /// Word, bits and object size of an old object, if it is allocated.
+    /// Word, bits and object size.
     pub(crate) fn old_home(&self, tag: Tag, entry: u32, at: u64) -> Result<(u64, u64, u32), Error> {
         let arena = self.lock_arena(tag.arena);
         let slab = &arena.slabs[tag.slab];
@@ -303,7 +293,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok((word, bit, self.classes[old.class].size))
     }
 
-    /// An old object's free is committed: the objects that it covered may serve.
+    /// The free is committed.
     pub(crate) fn finish_old(&self, guard: &Guard<'_>, tag: Tag, entry: u32) {
         let mut arena = self.lock_arena(tag.arena);
         let slab = &mut arena.slabs[tag.slab];
@@ -321,7 +311,7 @@ impl<M: Medium + Space> Heap<M> {
             }
         }
         if old.live == 0 {
-            // A normal slab again (the paper's slab_after): the header names one class.
+            // A normal slab again (the paper's slab_after).
             let header = Header { class: number, stripes: class.stripes, old: None };
             let redo = Redo { kind: Kind::Settle, slot: 0, old: 0, new: 0, home: at, value: header.word(), len: 0 };
             self.commit_aside(guard, redo);

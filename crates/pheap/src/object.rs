@@ -1,4 +1,4 @@
-//! Reads, writes and persists the contents of objects.
+//! Contents of objects.
 
 use crate::alloc::Found;
 use crate::error::Error;
@@ -6,14 +6,14 @@ use crate::heap::{Heap, Offset};
 use craton_base::{LINE_BYTES, Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Reads the word at an offset of the heap, a multiple of 8.
+    /// `at` is a multiple of 8.
     #[inline]
     pub fn read(&self, at: u64) -> u64 {
         self.load(at)
     }
 
-    /// Stores a word `at` bytes after the beginning of an object. [`persist`](Self::persist) makes
-    /// it durable.
+    /// Stores a word `at` bytes after the object's beginning; [`persist`](Self::persist) makes it
+    /// durable.
     #[inline]
     pub fn write(&self, object: Offset, at: u64, value: u64) {
         self.medium.store(object.0 + at, value);
@@ -29,7 +29,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Begins to write back the lines of a range.
+    /// Durable with the next fence.
     pub(crate) fn flush_range(&self, at: u64, len: u64) {
         if M::FLUSHES {
             let mut line = at & !(LINE_BYTES - 1);
@@ -40,14 +40,13 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Copies the first `len` bytes of an object, rounded up to words.
+    /// Rounds `len` up to words.
     pub(crate) fn copy(&self, from: u64, to: u64, len: u64) {
         for at in (0..len).step_by(8) {
             self.medium.store(to + at, self.load(from + at));
         }
     }
 
-    /// The object's usable bytes.
     pub(crate) fn room_of(&self, at: u64, found: &Found) -> Result<u64, Error> {
         match found {
             Found::Small { number, .. } => Ok(u64::from(self.classes[*number].size)),

@@ -1,7 +1,4 @@
 //! Which ranges of the data area are in use: by the bookkeeping log, or by frames.
-//!
-//! **What.** One interface over [`Extents`] and [`FrameExtents`]; the heap's model chooses (DESIGN
-//! §3.4).
 
 use crate::book_log::{ChunkView, LogConfig};
 use crate::config::{Model, Options};
@@ -16,7 +13,6 @@ pub(crate) enum Record {
     Frames(Box<FrameExtents>),
 }
 
-/// Where the extents of a heap lie, and their log.
 fn extent_config(sup: &Super) -> ExtentConfig {
     let log = LogConfig { stripes: sup.stripes.clamp(1, 16), ..LogConfig::new(BOOK, sup.seed()) };
     ExtentConfig { data: sup.places().data(), log }
@@ -33,7 +29,7 @@ fn frame_config(sup: &Super, options: &Options) -> FrameConfig {
     }
 }
 
-/// Sets a medium's first length, with zeros for the records of frames.
+/// The first length, and zeros for the records of frames.
 pub(crate) fn begin<M: Medium + Space>(medium: &M, sup: &Super) -> Result<(), ExtentError> {
     let places = sup.places();
     let (records, first) = (places.records(), places.data() + UNIT);
@@ -59,7 +55,7 @@ impl Record {
         })
     }
 
-    /// Opens the record after redo. Returns how many pages of operations under way were freed.
+    /// Call after redo. Also returns the freed pages of operations under way.
     pub fn open<M: Medium + Space>(
         medium: &M,
         sup: &Super,
@@ -101,14 +97,14 @@ impl Record {
         }
     }
 
-    /// Bounds the file's size. Frames end there anyway.
+    /// Frames end at the bound anyway.
     pub fn limit_to(&self, most: u64) {
         if let Self::Log(extents) = self {
             extents.limit_to(most);
         }
     }
 
-    /// See [`Extents::begin_epoch`]; frames have no log that could outlive an epoch.
+    /// Frames have no log that could outlive an epoch.
     pub fn begin_epoch(&self, epoch: u64) {
         if let Self::Log(extents) = self {
             extents.begin_epoch(epoch);
@@ -149,7 +145,6 @@ impl Record {
         }
     }
 
-    /// Chunks of the bookkeeping log.
     pub fn chunks(&self) -> Vec<ChunkView> {
         match self {
             Self::Log(extents) => extents.chunks(),

@@ -1,16 +1,10 @@
-//! Redo after a crash.
-//!
-//! **What.** Sorts the committed lines of unsettled epochs by stamp, and makes their stores again.
-//! Then all is written back, and the epochs count as settled.
-//!
-//! **From.** NVAlloc §4.4 replays its log as nvm_malloc does; that log cannot name an object.
+//! Redo after a crash: sorts the whole operations of unsettled epochs by stamp, and makes their
+//! stores again (NVAlloc §4.4).
 //!
 //! **Invariants.** *NR1* The same crash image yields the same heap, also after a crash in here:
 //! redo stores only values that the lines name. *NR2* A store into a range that a later line
-//! allocates or frees is void: the bytes have another owner. *NR3* A slot whose durable value no
-//! line of its chain names was written by the application since, and stays.
-//!
-//! **Failure.** An operation that was never settled and is not whole did not happen.
+//! allocates or frees is void. *NR3* A slot whose durable value no line of its chain names was
+//! written by the application since, and stays.
 //!
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 
@@ -26,36 +20,33 @@ use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What `open` found and repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Report {
-    /// The heap had been closed.
     pub clean: bool,
     /// How often the heap was opened, with this time.
     pub generation: u64,
-    /// Committed lines whose homes were not known to be durable.
+    /// Committed; their homes may not have been durable.
     pub lines: u64,
-    /// Lines of operations that were not committed as a whole.
+    /// Of operations not committed as a whole.
     pub torn: u64,
-    /// Slots that got their committed value.
+    /// Got their committed value.
     pub slots: u64,
-    /// Slots that the application had written since.
+    /// The application had written them since.
     pub slots_left: u64,
-    /// Stores that a later owner of the range made void.
+    /// Stores into ranges with later owners.
     pub void: u64,
-    /// Transactions that were undone.
+    /// Transactions.
     pub undone: u64,
-    /// Pages of operations under way, which are free again (frames).
+    /// Of operations under way (frames).
     pub pages: u64,
     pub slabs: u64,
-    /// Small and large objects.
+    /// Objects.
     pub small: u64,
     pub large: u64,
-    /// Small objects, and extents, that no root reached (GC).
+    /// Objects that no root reached (GC).
     pub collected: u64,
 }
 
-/// Makes all homes durable, and the lines void.
 pub fn redo<M: Medium + Space>(medium: &M, sup: &Super, state: &mut State, report: &mut Report) -> Result<(), Error> {
     let seed = sup.seed();
     let mut highest = state.settled;
@@ -87,7 +78,7 @@ pub fn redo<M: Medium + Space>(medium: &M, sup: &Super, state: &mut State, repor
     Ok(())
 }
 
-/// Committed lines of unsettled epochs; `highest` becomes the last epoch of any whole line.
+/// `highest` becomes the last epoch of any whole line.
 fn read_rings<M: Medium>(
     medium: &M,
     sup: &Super,
@@ -127,7 +118,7 @@ fn read_rings<M: Medium>(
     Ok(committed)
 }
 
-/// The operation that a lane had committed on a medium without write-back, and not ended.
+/// Without write-back: the operation that the lane had not ended.
 fn read_pending<M: Medium>(medium: &M, sup: &Super, lane: u32) -> Result<Vec<(Redo, Place)>, Error> {
     let header = Header { medium, seed: sup.seed(), at: sup.places().lane_header(lane) };
     let read = |line: u64| {
@@ -138,7 +129,6 @@ fn read_pending<M: Medium>(medium: &M, sup: &Super, lane: u32) -> Result<Vec<(Re
     (0..header.pending()?).map(read).collect()
 }
 
-/// Ranges that later lines allocate or free.
 #[derive(Default)]
 struct Ranges(BTreeMap<u64, u64>);
 
@@ -158,7 +148,6 @@ impl Ranges {
     }
 }
 
-/// The lines are in order.
 fn apply<M: Medium>(
     medium: &M,
     seed: u64,
@@ -167,7 +156,7 @@ fn apply<M: Medium>(
     dirty: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let mut owned = Ranges::default();
-    // The stores of each line that are not void: slot, home.
+    // Not void: slot, home.
     let mut made = vec![(false, false); lines.len()];
     for (i, (redo, _)) in lines.iter().enumerate().rev() {
         let home = if redo.kind == Kind::NewSlab { redo.new } else { redo.home };
@@ -183,7 +172,7 @@ fn apply<M: Medium>(
             check_home(medium, redo)?;
             slab::redo(medium, seed, redo, &mut *dirty);
         } else if redo.kind == Kind::NewSlab {
-            // The unit has another owner; the log's word, which a later one names, has none.
+            // The unit has another owner; the log's word has none.
             check_word(medium, redo.home)?;
             medium.store(redo.home, redo.value);
             dirty(redo.home);

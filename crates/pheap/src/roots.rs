@@ -1,12 +1,7 @@
-//! Objects by name: where an application begins.
-//!
-//! **What.** A table of 960 lines. A root is a slot with a name and a type tag; operations change
-//! its pointer, as any slot.
+//! Objects by name: a table of 960 lines.
 //!
 //! **Invariants.** *N1* A line is a root if its check word is not 0. The check is stored last, and
 //! removed first: words of a line become durable in the order of their stores.
-//!
-//! **Failure.** A wrong check other than 0 is damage, which is reported and not followed.
 
 use crate::error::Error;
 use crate::heap::{Heap, Slot};
@@ -15,14 +10,13 @@ use crate::slab::read_line;
 use craton_base::{LINE_BYTES, Line, Medium, Space};
 use std::sync::PoisonError;
 
-/// The longest name.
 pub const ROOT_NAME_BYTES: usize = 39;
 
-/// A root of the table.
+/// A slot with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
     pub slot: Slot,
-    /// The application's number for the type.
+    /// The application's, for the type.
     pub tag: u64,
     name: [u8; ROOT_NAME_BYTES + 1],
 }
@@ -44,19 +38,17 @@ fn name_words(name: &[u8]) -> Result<[u8; ROOT_NAME_BYTES + 1], Error> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Finds the root of this name.
     pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
         let bytes = name_words(name)?;
         self.roots()?.into_iter().find(|root| root.name == bytes).ok_or(Error::NoRoot)
     }
 
-    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         let lines = (ROOTS..ROOTS_END).step_by(LINE_BYTES as usize);
         lines.filter_map(|at| self.read_root(at).transpose()).collect()
     }
 
-    /// Adds a root with an empty slot, and a tag for the object's type. Durable on return.
+    /// With an empty slot, and a tag for the object's type. Durable on return.
     pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
         let bytes = name_words(name)?;
         let _lock = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,14 +74,14 @@ impl<M: Medium + Space> Heap<M> {
         Ok(Slot(at))
     }
 
-    /// Removes a root whose slot is empty. Durable on return.
+    /// The slot must be empty. Durable on return.
     pub fn remove_root(&self, name: &[u8]) -> Result<(), Error> {
         let _lock = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.root(name)?.slot;
         if self.load(slot.0) != 0 {
             return Err(Error::RootInUse { slot: slot.0 });
         }
-        // Redo lines that name the slot must be void before another root has it.
+        // Lines that name the slot must be void before another root has it.
         self.settle();
         self.medium.store(slot.0 + 56, 0);
         self.medium.flush(slot.0);

@@ -1,39 +1,33 @@
-//! Which lane a thread uses.
-//!
-//! **What.** A thread takes a lane at its first operation on a heap and keeps it until it ends. The
-//! next thread takes the lane with its cached objects. Threads beyond the number of lanes share the
-//! last lane.
-//!
-//! **Threads.** The thread's own words; a lock where a lane is taken or released.
+//! Which lane a thread uses, until it ends: the next one gets the lane with its cached objects.
+//! Threads beyond the number of lanes share the last.
 
 use crate::sync::{Mutex, MutexGuard, words};
 use craton_base::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, Weak};
 
-/// Numbers of open heaps, never used twice.
+/// Never used twice.
 static HEAPS: AtomicU64 = AtomicU64::new(1);
 
-/// A lane, and whether other threads use it too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seat {
     pub lane: u32,
     pub shared: bool,
 }
 
-/// The lanes of one open heap that no thread has.
+/// Of one open heap.
 pub struct Seats {
     heap: u64,
     shared: u32,
     free: Mutex<Vec<u32>>,
-    /// A second thread has come: threads lock their lanes from their next operation on.
+    /// A second thread has come: threads lock their lanes from now on.
     many: AtomicBool,
-    /// Lanes whose thread locks. Only the first thread's may not.
+    /// Lanes whose threads lock: all but perhaps the first thread's.
     locks: Box<[AtomicBool]>,
 }
 
 words! {
-    /// The heap used last, and the seat there.
+    /// The heap used last.
     static LAST: Cell<(u64, Seat)> = const { Cell::new((0, Seat { lane: 0, shared: true })) };
     static HELD: Held = const { Held(RefCell::new(Vec::new())) };
 }
@@ -42,12 +36,11 @@ struct Held(RefCell<Vec<(Weak<Seats>, u64, Seat)>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // The words of a model that fails end outside of loom.
+        // A failing model's words end outside of loom.
         if cfg!(loom) && std::thread::panicking() {
             return;
         }
-        // A destructor that runs after this and uses a heap must not use a lane that another thread
-        // gets.
+        // A later destructor must not use the lane that another thread gets.
         let _ = LAST.try_with(|last| last.set((0, Seat { lane: 0, shared: true })));
         for (seats, _, seat) in self.0.borrow_mut().drain(..) {
             if let Some(seats) = seats.upgrade().filter(|_| !seat.shared) {
@@ -76,16 +69,15 @@ impl Seats {
         self.many.load(Ordering::Relaxed)
     }
 
-    /// The thread of a lane has locked it, and will from now on.
     #[inline]
     pub fn set_locks(&self, lane: u32) {
         if !self.locks[lane as usize].load(Ordering::Relaxed) {
-            // ORDERING: pairs with the acquire in `locks`: operations without a lock have ended.
+            // ORDERING: pairs with the acquire in `locks`: unlocked operations have ended.
             self.locks[lane as usize].store(true, Ordering::Release);
         }
     }
 
-    /// Whether no operation of a lane can be under way without its lock.
+    /// No operation of the lane runs without its lock.
     pub fn locks(&self, lane: u32) -> bool {
         // ORDERING: pairs with the releases in `set_locks` and `drop`.
         self.locks[lane as usize].load(Ordering::Acquire)
@@ -101,7 +93,6 @@ impl Seats {
         if heap == self.heap { seat } else { self.find() }
     }
 
-    /// The seat of threads that cannot have a lane.
     fn standing(&self) -> Seat {
         Seat { lane: self.shared, shared: true }
     }
@@ -127,13 +118,13 @@ impl Seats {
             }
             drop(free);
             let seat = lane.map_or(self.standing(), |lane| Seat { lane, shared: false });
-            // A thread that shares tries again, at the next use after another heap's.
+            // A thread that shares tries again later.
             if !seat.shared {
                 held.push((Arc::downgrade(self), self.heap, seat));
             }
             seat
         });
-        // While the thread's words end, it must not take a lane that it could not release.
+        // A thread whose words end could not release a lane.
         let Ok(seat) = seat else { return self.standing() };
         let _ = LAST.try_with(|last| last.set((self.heap, seat)));
         seat

@@ -1,11 +1,5 @@
-//! The persistent header of a slab: a line that names its objects, then bitmap and index table
-//! (`layout.rs`).
-//!
-//! **What.** A header is written when its redo line is committed, so recovery can write it again:
-//! it is never half there.
-//!
-//! **From.** NVAlloc §5.2, figure 5. There a flag counts the steps of a change of class; here the
-//! index table is durable before the one line that commits the change.
+//! The persistent header of a slab (`layout.rs`; NVAlloc §5.2, figure 5). It is written when its
+//! redo line is committed, so recovery can write it again.
 
 use crate::class::{CLASSES, Class};
 use crate::error::Error;
@@ -19,14 +13,13 @@ use crate::line::{Kind, Redo};
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 
-/// No class.
 const NONE: u64 = 255;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     pub class: usize,
     pub stripes: u32,
-    /// The former class, and the entries of the index table.
+    /// The former class, and the table's entries.
     pub old: Option<(usize, u32)>,
 }
 
@@ -45,7 +38,7 @@ impl Header {
         (field(0, 16) == SLAB_MAGIC && class < CLASSES && right && header.word() == word).then_some(header)
     }
 
-    /// Reads the header; `None` if it is not whole.
+    /// `None`: not whole.
     pub fn read<M: Medium>(medium: &M, seed: u64, at: u64) -> Option<Self> {
         Self::of_line(&read_line(medium, at), seed, at)
     }
@@ -56,18 +49,17 @@ impl Header {
     }
 }
 
-/// A slab as `open` finds it.
 pub struct FoundSlab {
     pub at: u64,
     pub header: Header,
-    /// Bits by mid; those beyond the slab's objects are set.
+    /// As [`read_bits`] returns.
     pub taken: Box<[u64]>,
     pub free: u32,
     pub guests: Vec<Guest>,
 }
 
 impl FoundSlab {
-    /// Reads a slab; `unused` has the [`unused_bits`] of each class.
+    /// `unused` has each class's [`unused_bits`].
     pub fn read<M: Medium>(
         medium: &M,
         seed: u64,
@@ -76,7 +68,7 @@ impl FoundSlab {
         unused: &[Box<[u64]>; CLASSES],
         logged: bool,
     ) -> Result<Self, Error> {
-        // All in one call: a fault for a part of it would take as long.
+        // In one call: a fault takes as long for a part.
         let mut words = [0; (SLAB_HEADER / 8) as usize];
         let is_copied = medium.copy(at, &mut words);
         let (line, bits) = words.split_first_chunk::<LINE_WORDS>().expect("the header has more than a line");
@@ -101,7 +93,7 @@ impl FoundSlab {
 }
 
 pub fn read_line<M: Medium>(medium: &M, at: u64) -> Line {
-    // ORDERING: pairs with the stores of `Medium`, so that a line is read behind its commit.
+    // ORDERING: pairs with the stores of `Medium`: a line is read behind its commit.
     std::array::from_fn(|i| medium.word(at + 8 * i as u64).load(Ordering::Acquire))
 }
 
@@ -114,7 +106,7 @@ fn write_header<M: Medium>(medium: &M, seed: u64, at: u64, word: u64, dirty: &mu
     dirty(at);
 }
 
-/// Clears the lines of a slab's header from `from` to `to`, as offsets from the slab.
+/// `from` and `to` count from the slab.
 fn clear_lines<M: Medium>(medium: &M, at: u64, from: u64, to: u64, dirty: &mut impl FnMut(u64)) {
     for line in (at + from..at + to).step_by(LINE_BYTES as usize) {
         for word in (line..line + LINE_BYTES).step_by(8) {
@@ -124,7 +116,6 @@ fn clear_lines<M: Medium>(medium: &M, at: u64, from: u64, to: u64, dirty: &mut i
     }
 }
 
-/// The slab and the guest of a line that allocates or frees one.
 pub fn guest_of(redo: &Redo) -> (u64, Guest) {
     let at = if redo.kind == Kind::AllocGuest { redo.new } else { redo.old };
     let first = (at % UNIT).saturating_sub(SLAB_HEADER) / GRANULE;
@@ -132,7 +123,7 @@ pub fn guest_of(redo: &Redo) -> (u64, Guest) {
     (at & !(UNIT - 1), guest)
 }
 
-/// Stores the home of a committed line. Idempotent.
+/// Stores a committed line's home. Idempotent.
 pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut(u64)) {
     match redo.kind {
         Kind::Set => {}
@@ -174,7 +165,7 @@ pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut
     }
 }
 
-/// Bits by mid; those beyond the slab's objects are set.
+/// By mid; bits beyond the slab's objects are set.
 pub fn read_bits<M: Medium>(medium: &M, at: u64, class: &Class) -> Box<[u64]> {
     let mut bits = unused_bits(class);
     add_bits(medium, at, &mut bits);
@@ -191,7 +182,7 @@ fn add_bits<M: Medium>(medium: &M, at: u64, bits: &mut [u64]) {
     }
 }
 
-/// Bits by mid that belong to no object.
+/// By mid, of no object.
 pub fn unused_bits(class: &Class) -> Box<[u64]> {
     let word = |number: u32| {
         let (stripe, from) = (number / 8, number % 8 * 64);

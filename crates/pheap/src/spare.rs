@@ -1,9 +1,5 @@
-//! Vectors that a thread uses again.
-//!
-//! **What.** A batch needs lists of its parts and lines. Each thread keeps the last ones, so that
-//! the next batch allocates nothing. Arrays on the stack cost more: they are filled and moved.
-//!
-//! **Failure.** While the thread's words end, vectors are new ones.
+//! A thread's vectors for its next batch, which then allocates nothing. Arrays on the stack cost
+//! more: they are filled and moved.
 
 use crate::line::PARTS_MOST;
 use std::cell::Cell;
@@ -16,7 +12,6 @@ pub fn take<T>(spare: &'static Spare<T>) -> Vec<T> {
     spare.try_with(Cell::take).unwrap_or_default()
 }
 
-/// Keeps a vector for the next `take`.
 #[inline]
 pub fn put<T>(spare: &'static Spare<T>, mut used: Vec<T>) {
     used.clear();

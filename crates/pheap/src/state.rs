@@ -1,12 +1,7 @@
-//! The superblock and the state lines.
-//!
-//! **What.** The superblock describes the heap and never changes. The state has the epoch up to
-//! which homes are durable, and whether the heap was closed.
-//!
-//! **From.** NVAlloc §4.4: running, normal shutdown, recovery, there a flag for each arena.
+//! The superblock, which never changes, and the state lines (NVAlloc §4.4).
 //!
 //! **Invariants.** *NS1* One of the two state lines is whole; the one with the higher sequence
-//! counts. **Failure.** A damaged line is reported with its offset and never followed.
+//! counts.
 
 use crate::config::{Config, Model};
 use crate::error::Error;
@@ -40,7 +35,7 @@ impl Super {
         Config { model, lanes, half, stripes, uuid, created, most }
     }
 
-    /// Check words of this heap begin with it.
+    /// Of check words.
     pub fn seed(&self) -> u64 {
         self.uuid as u64 ^ (self.uuid >> 64) as u64
     }
@@ -104,7 +99,7 @@ pub struct State {
 }
 
 impl State {
-    /// Replaces the older state line; returns when the new one is durable.
+    /// Durably replaces the older line.
     pub fn write<M: Medium>(&mut self, medium: &M, seed: u64) {
         self.sequence += 1;
         let at = STATES[(self.sequence & 1) as usize];
@@ -130,7 +125,7 @@ fn write<M: Medium>(medium: &M, at: u64, mut line: Line, seed: u64) {
     medium.fence();
 }
 
-/// Clears lines that are not zero, and begins to write them back.
+/// The next fence makes it durable.
 pub fn clear<M: Medium>(medium: &M, from: u64, to: u64) {
     for at in (from..to).step_by(LINE_BYTES as usize) {
         if read_line(medium, at) != [0; 8] {

@@ -1,4 +1,4 @@
-//! Locks, and words of threads: the standard library's, or loom's under `cfg(loom)`.
+//! The standard library's, or loom's.
 
 #[cfg(loom)]
 pub use craton_base::loom::sync::{Mutex, MutexGuard};
@@ -7,7 +7,7 @@ pub use std::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub use std::thread_local as words;
 
-/// loom's, for words that begin with constants.
+/// loom's.
 #[cfg(loom)]
 macro_rules! words {
     ($($(#[$attribute:meta])* static $name:ident: $type:ty = const { $first:expr };)*) => {

@@ -1,14 +1,8 @@
-//! A lane's cached objects: free in the medium, taken in their slabs in DRAM.
-//!
-//! **What.** For each class a list for each stripe, and a cursor: consecutive allocations come from
-//! different stripes, so that their bits lie in different lines. A crash frees all of them.
-//!
-//! **From.** NVAlloc §5.1 and figure 6.
+//! A lane's cached objects: free in the medium, taken in their slabs (NVAlloc §5.1, figure 6).
+//! Consecutive allocations come from different stripes, so that their bits lie in different lines.
 //!
 //! **State.** An entry is the object's offset, and its mid from bit 48 on. A guest's has bit 63,
 //! and its granules there.
-//!
-//! **Threads.** As for the lane.
 
 use crate::class::{CLASSES, Class, cached_of};
 use crate::guests::{GRANULE, Guest};
@@ -16,7 +10,6 @@ use crate::layout::{OFFSET_BITS, OFFSET_MASK, SLAB_BITMAP, SLAB_HEADER, UNIT};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// Set for guests.
 const GUEST: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +31,6 @@ impl Cached {
         (self.0 >> OFFSET_BITS) as u32
     }
 
-    /// A guest of the slab at `slab`.
     pub fn guest(slab: u64, guest: Guest) -> Self {
         Self(GUEST | (slab + guest.offset()) | u64::from(guest.granules) << OFFSET_BITS)
     }
@@ -48,32 +40,30 @@ impl Cached {
         self.0 & GUEST != 0
     }
 
-    /// It must be a guest.
     pub fn as_guest(self) -> Guest {
         let first = ((self.at() % UNIT - SLAB_HEADER) / GRANULE) as u32;
         Guest { first, granules: (self.0 >> OFFSET_BITS & 0x7fff) as u32 }
     }
 
-    /// The object's list. Guests go to any, by their place.
+    /// Guests go to any list, by their place.
     #[inline]
     pub fn stripe(self, class: &Class) -> u32 {
         if self.is_guest() { (self.at() / 64 % u64::from(class.stripes)) as u32 } else { self.mid() / 512 }
     }
 
-    /// Word and bit of the object in the slab's bitmap.
+    /// In the bitmap.
     #[inline]
     pub fn bit(self) -> (u64, u64) {
         bit_of(self.at() & !(UNIT - 1), self.mid())
     }
 }
 
-/// Word and bit of a mid, in the slab at `slab`.
 #[inline]
 pub fn bit_of(slab: u64, mid: u32) -> (u64, u64) {
     (slab + SLAB_BITMAP + u64::from(mid / 64) * 8, 1 << (mid % 64))
 }
 
-/// Entries before the lists of each class: 8 lists, each with a few more for rounding up.
+/// Before each class's lists: 8, with a few entries more for rounding up.
 const fn begins() -> [u32; CLASSES + 1] {
     let mut begins = [0; CLASSES + 1];
     let mut class = 0;
@@ -106,7 +96,7 @@ impl Tcache {
         self.entries.get_or_init(|| (0..BEGINS[CLASSES]).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Pops an object, from the stripe behind the last one's if that has one.
+    /// From the stripe behind the last object's, if that has one.
     #[inline]
     pub fn pop(&self, number: usize, class: &Class) -> Option<Cached> {
         let lists = &self.lists[number];
@@ -125,12 +115,11 @@ impl Tcache {
         None
     }
 
-    /// Free entries of a stripe's list.
     pub fn room(&self, number: usize, class: &Class, stripe: u32) -> u32 {
         class.cached - self.lists[number].lens[stripe as usize].load(Ordering::Relaxed)
     }
 
-    /// Pushes an object; `false` if the list is full.
+    /// `false`: the list is full.
     #[inline]
     pub fn push(&self, number: usize, class: &Class, object: Cached) -> bool {
         let stripe = object.stripe(class);
@@ -145,7 +134,7 @@ impl Tcache {
         true
     }
 
-    /// Removes up to `most` of the oldest objects of a stripe's list.
+    /// Up to `most` of the oldest objects.
     pub fn drain(&self, number: usize, class: &Class, stripe: u32, most: u32, into: &mut Vec<Cached>) {
         let len = self.lists[number].lens[stripe as usize].load(Ordering::Relaxed);
         let begin = (BEGINS[number] + stripe * class.cached) as usize;

@@ -1,19 +1,13 @@
-//! Transactions: ranges changed by hand, and objects, together or not at all.
+//! Transactions: ranges changed by hand, and objects, together or not at all (as PMDK's).
 //!
-//! **What.** [`Tx::snapshot`] copies a range to an undo buffer before the application changes it.
-//! `commit` makes the ranges durable and then, by one batch, links and frees objects and ends the
-//! transaction. A transaction is undone if dropped, or found after a crash.
-//!
-//! **From.** PMDK's transactions; NVAlloc leaves them to the application.
-//!
-//! **State.** A lane's header has the transaction's number, the slot of its buffer, and checks.
+//! [`Tx::snapshot`] copies a range to an undo buffer. `commit` makes the ranges durable; then one
+//! batch links and frees objects and ends the transaction.
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```
 //! **Invariants.** *NT1* An entry is durable before its range changes. *NT2* The end of a
 //! transaction is a line of the batch that links and frees its objects.
 //!
-//! **Failure.** A refused snapshot leaves the transaction as it was; a refused `commit` undoes it.
 //! **Cost.** A fence for each snapshot, two for the commit.
 
 use crate::batch::{Part, Reserved};
@@ -30,10 +24,10 @@ use std::sync::PoisonError;
 const ENTRY_BYTES: u64 = 32;
 const FIRST_BYTES: u64 = 4096;
 
-/// A transaction of one thread. Until it ends, only its calls may change its slots.
+/// Until it ends, only its calls may change its slots. A drop undoes it.
 pub struct Tx<'a, M: Medium + Space> {
     heap: &'a Heap<M>,
-    /// Whose header it uses.
+    /// Has its header.
     lane: u32,
     number: u64,
     buffer: u64,
@@ -44,7 +38,6 @@ pub struct Tx<'a, M: Medium + Space> {
     open: bool,
 }
 
-/// The check of an entry, with its words.
 fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u64) -> u64 {
     let mut check = check_of(&[number, at, bytes, 0, 0, 0, 0, 0], number);
     for word in (data..data + bytes).step_by(8) {
@@ -55,7 +48,7 @@ fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u6
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Begins a transaction. The heap allows as many at once as it has lanes.
+    /// At most as many at once as lanes.
     pub fn begin(&self) -> Result<Tx<'_, M>, Error> {
         let mut free = self.free_tx();
         let lane = free.0.pop().ok_or(Error::TooManyTransactions)?;
@@ -81,7 +74,6 @@ impl<M: Medium + Space> Heap<M> {
         self.no_tx.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The heap's buffers for transactions.
     pub(crate) fn undo_buffers(&self) -> Vec<u64> {
         let buffers = (0..self.sup.lanes).map(|lane| self.load(self.places.lane_header(lane) + LANE_UNDO));
         buffers.filter(|at| *at != 0).collect()
@@ -89,8 +81,7 @@ impl<M: Medium + Space> Heap<M> {
 }
 
 impl<M: Medium + Space> Tx<'_, M> {
-    /// Saves `bytes` from `at`, rounded outwards to words, so that they may be changed: they are
-    /// restored if the transaction does not commit.
+    /// Saves `bytes` from `at`, rounded outwards to words, before they are changed.
     pub fn snapshot(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
         let heap = self.heap;
         let end = at.checked_add(bytes).filter(|end| at >= heap.places.data() && *end <= heap.medium.len());
@@ -113,7 +104,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         heap.flush_range(entry, ENTRY_BYTES + bytes);
         if !self.open {
             let header = heap.places.lane_header(self.lane);
-            // In this order: words of a line become durable in the order of their stores.
+            // In this order: a line's words become durable in the order of their stores.
             heap.medium.store(header + LANE_TX_CHECK, check_word(heap.seed, header + LANE_TX, self.number));
             heap.medium.store(header + LANE_TX, self.number);
             heap.medium.flush(header + LANE_TX);
@@ -125,7 +116,6 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(())
     }
 
-    /// Makes room in the buffer.
     fn grow(&mut self, needed: u64) -> Result<(), Error> {
         if self.used + needed <= self.room {
             return Ok(());
@@ -138,7 +128,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         let at = reserved.at().0;
         heap.copy(self.buffer, at, self.used);
         if self.used == 0 {
-            // No entry of this number: the memory's old contents may look like one.
+            // Old contents may look like an entry of this number.
             heap.medium.store(at, 0);
         }
         heap.flush_range(at, self.used.max(8));
@@ -148,7 +138,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(())
     }
 
-    /// Allocates an object, which the slot holds once the transaction commits.
+    /// The slot has the object after the commit.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.heap.check_slot(slot)?;
         let reserved = self.heap.reserve(size)?;
@@ -157,18 +147,18 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(at)
     }
 
-    /// Links a reserved object at the commit, which makes it durable.
+    /// At the commit, which makes the object durable.
     pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
         self.ranges.push((reserved.at().0, reserved.size()));
         self.parts.push(Part::Alloc(slot, reserved));
     }
 
-    /// Frees the slot's object at the commit.
+    /// At the commit.
     pub fn free(&mut self, slot: Slot) {
         self.parts.push(Part::Free(slot, 0));
     }
 
-    /// Frees the slot's object at the commit, and stores another value in the slot.
+    /// At the commit.
     pub fn free_and_set(&mut self, slot: Slot, value: u64) {
         self.parts.push(Part::Free(slot, value));
     }
@@ -177,7 +167,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         self.parts.push(Part::Set(slot, value));
     }
 
-    /// Makes all changes durable, or none.
+    /// An error undoes the transaction.
     pub fn commit(mut self) -> Result<(), Error> {
         let heap = self.heap;
         for (at, bytes) in &self.ranges {
@@ -212,7 +202,7 @@ impl<M: Medium + Space> Drop for Tx<'_, M> {
     }
 }
 
-/// Restores ranges, the last snapshot first, and ends the transaction.
+/// The last snapshot first.
 fn undo_one<M: Medium>(medium: &M, header: u64, number: u64, buffer: u64) {
     let load = |at: u64| medium.word(at).load(Ordering::Relaxed);
     let mut entries = Vec::new();
@@ -239,7 +229,7 @@ fn undo_one<M: Medium>(medium: &M, header: u64, number: u64, buffer: u64) {
     medium.fence();
 }
 
-/// Undoes the transactions that a crash left; returns their number.
+/// After a crash; returns their number.
 pub fn undo<M: Medium>(medium: &M, sup: &Super) -> Result<u64, Error> {
     let mut undone = 0;
     for lane in 0..sup.lanes {

@@ -1,25 +1,18 @@
-//! The use of each unit of 64 KiB, in DRAM.
-//!
-//! **What.** A word for each unit: whether it is a slab, of which class, in which arena. Chunks of
-//! words appear when their units are first used.
-//!
-//! **Threads.** A word is stored under its arena's lock and loaded by every free. A free claims its
-//! object, so that two at once do not both serve it again.
+//! The use of each unit of 64 KiB, in DRAM, stored under its arena's lock and loaded by every free.
 
 use crate::layout::{UNIT, UNIT_SHIFT};
 use craton_base::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// A unit as a slab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {
     pub class: usize,
     pub arena: usize,
-    /// Its index in its arena.
+    /// Index in the arena.
     pub slab: usize,
-    /// Some objects may be of the former class.
+    /// May have objects of the former class.
     pub mixed: bool,
-    /// The slab is about to change its class: frees wait.
+    /// About to change its class: frees wait.
     pub frozen: bool,
 }
 
@@ -27,9 +20,8 @@ const SLAB: u64 = 1;
 const MIXED: u64 = 2;
 const FROZEN: u64 = 4;
 const CHUNK: u64 = 1024;
-/// Objects begin at multiples of this.
 const STEP: u64 = 16;
-/// A bit for each place where an object of the unit can begin.
+/// A bit for each place of an object.
 const CLAIM_WORDS: usize = (UNIT / STEP / 64) as usize;
 
 type Claims = Box<[AtomicU64; CLAIM_WORDS]>;
@@ -51,18 +43,18 @@ pub struct Units {
 }
 
 impl Units {
-    /// Units of a heap of at most `bytes`: 40 bytes for each 64 MiB at first.
+    /// 40 bytes for each 64 MiB at first.
     pub fn new(bytes: u64) -> Self {
         let chunks = (bytes >> UNIT_SHIFT) / CHUNK + 1;
         Self { chunks: (0..chunks).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The slab that holds the byte at `at`.
+    /// The slab with the byte at `at`.
     #[inline]
     pub fn get(&self, at: u64) -> Option<Tag> {
         let unit = at >> UNIT_SHIFT;
         let word = self.chunks.get((unit / CHUNK) as usize)?.get()?.tags[(unit % CHUNK) as usize]
-            // ORDERING: pairs with the release in `set`: the slab's header is written.
+            // ORDERING: pairs with the release in `set`, behind the slab's header.
             .load(Ordering::Acquire);
         (word & SLAB != 0).then_some(Tag {
             class: (word >> 8 & 0xff) as usize,
@@ -93,15 +85,15 @@ impl Units {
         (&claims[(place / 64) as usize], 1 << (place % 64))
     }
 
-    /// Claims the small object at `at` for a free; `false`: another free has it.
+    /// `false`: another free has the object.
     #[inline]
     pub fn claim(&self, at: u64) -> bool {
         let (word, bit) = self.claim_word(at);
-        // ORDERING: pairs with the release in `unclaim`: the next free sees what this one changed.
+        // ORDERING: pairs with the release in `unclaim`.
         word.fetch_or(bit, Ordering::Acquire) & bit == 0
     }
 
-    /// Ends a claim, when slot and bit are changed, or the free is refused.
+    /// When slot and bit are changed, or the free is refused.
     #[inline]
     pub fn unclaim(&self, at: u64) {
         let (word, bit) = self.claim_word(at);

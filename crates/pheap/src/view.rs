@@ -1,13 +1,4 @@
-//! Views for tools: a heap's identity, and where its parts lie.
-//!
-//! **What.** [`Identity`] reads superblock and state without opening the heap. The views list
-//! slabs, ranges, log chunks and undo buffers of an open one. [`Heap::verify`] checks all
-//! invariants.
-//!
-//! **Threads.** As `check.rs`: no other thread may be in an operation.
-//!
-//! **Failure.** [`Error::Damaged`] names the part and its offset; [`Identity::place_of`] names the
-//! region of the file.
+//! Views for tools. No other thread may be in an operation, as in `check.rs`.
 
 use crate::book_log::ChunkView;
 use crate::config::Model;
@@ -24,7 +15,7 @@ use crate::units::Tag;
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::collections::HashMap;
 
-/// The contents of the superblock and of the newer state line.
+/// Of the superblock and the newer state line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     pub version: u32,
@@ -33,22 +24,22 @@ pub struct Identity {
     /// Nanoseconds since 1970; 0: unknown.
     pub created: u64,
     pub lanes: u32,
-    /// Redo lines of half a lane's ring.
+    /// Redo lines of half a ring.
     pub half: u32,
     pub stripes: u32,
-    /// The heap's largest size in bytes; 0: the medium's limit alone.
+    /// Largest size in bytes; 0: the medium's limit.
     pub most: u64,
-    /// The first byte of the data.
+    /// First byte of data.
     pub data: u64,
     pub phase: Phase,
     pub generation: u64,
     pub settled: u64,
-    /// A state line that is torn or damaged. The other one counts.
+    /// Torn or damaged; the other line counts.
     pub torn_state: Option<u64>,
 }
 
 impl Identity {
-    /// Changes nothing.
+    /// Does not open the heap.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, Error> {
         let sup = Super::read(medium)?;
         let state = State::read(medium, sup.seed())?;
@@ -78,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Names the region of the file that holds the byte at `at`.
+    /// Names the region of the file with this byte.
     pub fn place_of(&self, at: u64) -> String {
         let frames_end = if self.model == Model::Frames { self.most } else { 0 };
         let places = Places { lanes: self.lanes, half: self.half, frames_end };
@@ -96,28 +87,27 @@ impl Identity {
     }
 }
 
-/// A slab, for dumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlabView {
     pub at: u64,
-    /// Bytes of an object of the slab's class.
+    /// Bytes of an object.
     pub object_bytes: u32,
-    /// Objects of the class that the slab has room for.
+    /// That the slab has room for.
     pub objects: u32,
     /// Allocated objects of the class.
     pub live: u32,
-    /// Allocated objects of other classes in gaps.
+    /// Allocated objects of other classes.
     pub guests: u32,
-    /// Bytes of an object of the former class, and the number of allocated ones.
+    /// Allocated objects of the former class: bytes, and number.
     pub old: Option<(u32, u32)>,
-    /// Bytes of allocated objects and undo buffers.
+    /// Of allocated objects and undo buffers.
     pub live_bytes: u64,
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Lists the slabs, by address.
+    /// By address.
     pub fn slabs(&self) -> Vec<SlabView> {
-        // By unit with slabs: sizes and numbers of live objects.
+        // By unit: sizes and numbers.
         let mut live: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
         self.objects(|at, bytes| {
             if self.units.get(at.0).is_some() {
@@ -151,7 +141,7 @@ impl<M: Medium + Space> Heap<M> {
         slabs.filter_map(|extent| view(extent.page * PAGE)).collect()
     }
 
-    /// The allocated guests of a slab.
+    /// Allocated ones.
     fn guests_of(&self, tag: Tag) -> Vec<Guest> {
         let arena = self.lock_arena(tag.arena);
         let slab = &arena.slabs[tag.slab];
@@ -159,12 +149,12 @@ impl<M: Medium + Space> Heap<M> {
         guests.iter().copied().filter(|guest| guest.is_allocated(&self.medium, slab.at)).collect()
     }
 
-    /// Lists the ranges of the data area, by address.
+    /// By address.
     pub fn ranges(&self) -> Vec<Range> {
         self.extents.ranges(&self.medium)
     }
 
-    /// Lists the chunks of the bookkeeping log, oldest first.
+    /// Oldest first.
     pub fn log_chunks(&self) -> Vec<ChunkView> {
         self.extents.chunks()
     }
@@ -173,14 +163,13 @@ impl<M: Medium + Space> Heap<M> {
         self.extents.stats(&self.medium)
     }
 
-    /// Lists the heap's buffers for transactions: offset and bytes.
+    /// Transactions' buffers: offset and bytes.
     pub fn undo(&self) -> Vec<(u64, u64)> {
         let bytes = |at: u64| (at, self.size_of(Offset(at)).unwrap_or(0));
         self.undo_buffers().into_iter().map(bytes).collect()
     }
 
-    /// Runs [`check`](Self::check), and checks the ranges, the roots, and what roots and lanes
-    /// point to.
+    /// [`check`](Self::check), the ranges, the roots, and what roots and lanes point to.
     pub fn verify(&self) -> Result<(), Error> {
         let damaged = |what, at| Err(Error::Damaged { what, at });
         self.check()?;

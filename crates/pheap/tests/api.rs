@@ -1,4 +1,4 @@
-//! The effects and refusals of each call.
+//! Effects and refusals of each call.
 
 use crate::common::{create, options, slots_of, table};
 use craton_pheap::{Error, Heap, Model, Offset, Slot};

@@ -1,6 +1,5 @@
-//! Small heaps, and a tree of objects that shows whether a crash harmed it.
-//! A *node* is an object that checks itself: its first word has a mark and its length, the second
-//! is a slot for a child, the others follow from the first. Leaves are objects without contents.
+//! Small heaps, and a tree of objects that shows whether a crash harmed it. A *node* has a mark and
+//! its length in the first word, from which its contents follow, and a slot for a child.
 
 use craton_base::{Medium, Space};
 use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};
@@ -22,12 +21,12 @@ pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>)
     (medium, heap)
 }
 
-/// Seeds of random loads: a part of them, and all with `CRATON_FULL=1`.
+/// A part of them, and all with `CRATON_FULL=1`.
 pub fn seeds(part: u64, all: u64) -> std::ops::Range<u64> {
     0..if std::env::var_os("CRATON_FULL").is_some() { all } else { part }
 }
 
-/// An object of slots.
+/// An object of empty slots.
 pub fn table<M: Medium + Space>(heap: &Heap<M>, slots: u64) -> Vec<Slot> {
     let root = heap.add_root(b"table", 1).unwrap();
     let at = heap.alloc_with(root, slots * 8, |heap, at| {
@@ -40,11 +39,11 @@ pub fn slots_of(at: Offset, slots: u64) -> Vec<Slot> {
     (0..slots).map(|i| Slot(at.0 + 8 * i)).collect()
 }
 
-/// The slots of nodes are the first; leaves hang in the others.
+/// Slots of nodes; leaves hang in the others.
 pub const NODES: u64 = 4;
 pub const SLOTS: u64 = 8;
 
-/// Knows the table, whose root has the tag 1, nodes and leaves.
+/// Knows the table, nodes and leaves.
 pub struct Typed;
 
 impl<M: Medium> Trace<M> for Typed {
@@ -69,7 +68,7 @@ fn pattern(first: u64, i: u64) -> u64 {
     (first ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63
 }
 
-/// The values of all reached slots. Checks nodes' contents.
+/// The values of all reached slots.
 pub fn snapshot<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
     let root = heap.root(b"table").map_err(|e| e.to_string())?.slot;
     let table = heap.read(root.0);
@@ -94,12 +93,12 @@ pub fn snapshot<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, St
     Ok(found)
 }
 
-/// Marks an entry of a snapshot that is the first word of a node.
+/// Marks the first word of a node in a snapshot.
 const CONTENTS: u64 = 1;
 
-/// Checks the heap, and that its objects are exactly those that the table reaches.
+/// Checks the heap; its objects are those that the table reaches.
 pub fn check<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
-    // The ranges of a log have their own tests.
+    // A log's ranges have their own tests.
     let checked = if heap.model() == Model::Frames { heap.verify() } else { heap.check() };
     checked.map_err(|e| e.to_string())?;
     let slots = snapshot(heap)?;
@@ -120,7 +119,7 @@ fn size(rng: &mut Rng) -> u64 {
     *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 3000, 5000, 9000, 16_000, 16_000, 16_000, 20_000, 70_000])
 }
 
-/// One operation, drawn at random, on the heap of [`table`] with [`SLOTS`] slots.
+/// One random operation.
 pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Result<(), Error> {
     let table = heap.read(heap.root(b"table")?.slot.0);
     let leaf = |rng: &mut Rng| Slot(table + 8 * rng.in_range(NODES..SLOTS));
@@ -135,7 +134,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
     match rng.below(15) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
         0..=3 => {
-            // The node is freed; its child moves up.
+            // The child moves up.
             let at = heap.read(node.0);
             let mut batch = heap.batch();
             batch.free_and_set(node, heap.read(at + 8));
@@ -163,7 +162,6 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             batch.commit()
         }
         8 => {
-            // Two slots change places.
             let (a, b) = (leaf(rng), leaf(rng));
             if a == b {
                 return heap.set(a, heap.read(a.0));
@@ -179,7 +177,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             heap.replace(slot, reserved)
         }
         10 => {
-            // By hand, as an application may between operations.
+            // By hand, as an application may.
             let slot = leaf(rng);
             let to = leaf(rng);
             if heap.read(slot.0) != 0 && heap.read(to.0) == 0 {
@@ -193,7 +191,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             Ok(())
         }
         11 | 12 => {
-            // Rewrites a node in place, while leaves come and go.
+            // A node is rewritten, while leaves come and go.
             let at = heap.read(node.0);
             let (a, b) = (leaf(rng), leaf(rng));
             let mut tx = heap.begin()?;

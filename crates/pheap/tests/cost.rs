@@ -1,14 +1,14 @@
 use craton_pheap::{Config, Heap, Options, Slot};
 use craton_sim::{Rng, SimMedium};
 
-/// Flushes, with line stores, and fences an operation; and flushes at distance below 4.
+/// Flushes and fences an operation, and flushes at distance below 4.
 fn cost(half: u32, stripes: u32, eager: bool, sizes: &[u64], live: u64) -> (f64, f64, u64) {
     let medium = SimMedium::new(1 << 16, 64 << 20);
     let config = Config { half, lanes: 4, stripes, ..Config::default() };
     let options = Options { eager, ..Options::default() };
     let heap = Heap::create(medium.clone(), config, options).unwrap();
     let root = heap.add_root(b"slots", 0).unwrap();
-    // Slots a line apart, so that no reflush is the application's.
+    // A line apart, so that no reflush is the application's.
     let table = heap.alloc_with(root, live * 64, |heap, at| (0..live * 8).for_each(|i| heap.write(at, 8 * i, 0)));
     let slot = |i: u64| Slot(table.unwrap().0 + 64 * i);
     let mut rng = Rng::new(1);

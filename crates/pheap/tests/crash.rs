@@ -1,7 +1,5 @@
-//! A crash after every store, flush and fence of every operation.
-//! Each image that a crash can leave is opened: the slots are as before or as after, each object
-//! has one owner, contents are whole. Recoveries of some images crash too, and some heaps go on
-//! with a random load.
+//! A crash after every store, flush and fence of every operation. Each image that it can leave is
+//! opened; some recoveries crash too, and some heaps go on.
 
 use crate::common::{SLOTS, Sim, Typed, check, config, create, options, seeds, snapshot, step, table};
 use craton_base::{Medium, Space};
@@ -13,7 +11,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that keeps its lane.
 struct Worker(Option<Sender<Job>>, Receiver<()>, Option<std::thread::JoinHandle<()>>);
 
 impl Worker {
@@ -60,7 +57,6 @@ fn open<const F: bool>(image: &Image) -> Result<(Sim<F>, Heap<Sim<F>>), Error> {
 }
 
 impl Images {
-    /// The slots of an image must be as before or as after the operation.
     fn verify<const F: bool>(&mut self, image: &Image, before: &Slots, after: &Slots) -> Result<(), String> {
         if !self.seen.insert(image.digest()) {
             return Ok(());
@@ -85,7 +81,7 @@ impl Images {
         Ok(())
     }
 
-    /// Crashes in an image's recovery; the next recovery must yield the same.
+    /// The next recovery must yield the same.
     fn crash_again<const F: bool>(&mut self, image: &Image, slots: &Slots) -> Result<(), String> {
         let medium = Sim::<F>::from_image(image);
         medium.record();
@@ -103,13 +99,13 @@ impl Images {
     }
 }
 
-/// A random load with every crash of every operation. Returns the number of opened images.
+/// Returns the number of opened images.
 fn run<const F: bool>(model: Model, seed: u64, steps: u64, most: usize) -> Result<u64, String> {
     let (medium, heap) = create::<F>(model, 2 << 20);
     run_in(&medium, heap, seed, steps, most)
 }
 
-/// [`run`] on a heap of this medium, perhaps through another one.
+/// [`run`] on this medium's heap, perhaps through another medium.
 pub fn run_in<const F: bool, M: Medium + Space + 'static>(
     medium: &Sim<F>,
     heap: Heap<M>,
@@ -204,7 +200,7 @@ fn a_crash_in_create_leaves_no_heap_or_a_whole_one() {
 
 fn crash_in_create(model: Model) {
     let medium = Sim::<true>::new(1 << 16, 1 << 20);
-    // Over another heap, whose parts must not be taken for the new one's.
+    // Over another heap, whose parts must not count.
     drop(Heap::create(medium.clone(), config(model), options()).unwrap());
     medium.record();
     drop(Heap::create(medium.clone(), config(model), options()));

@@ -1,4 +1,4 @@
-//! Damaged files are refused with the place, or harmless; never followed.
+//! Damaged files are refused with the place, or harmless.
 
 use crate::common::{SLOTS, Typed, check, create, options, step, table};
 use craton_pheap::{Error, Heap, Model, SMALL_MOST};
@@ -41,7 +41,6 @@ fn flip_bits(model: Model) {
             let at = line + 8 * word;
             bad.set_word(at, bad.word(at) ^ 1 << rng.below(64));
             let Ok(heap) = open(&bad) else { continue };
-            // Recovery does not rely on it.
             assert!(heap.check().is_ok() && check(&heap).is_ok(), "word {at:#x}");
         }
     }
@@ -57,7 +56,7 @@ fn change_words(model: Model, words: u64) {
     let mut rng = Rng::new(10);
     for i in 0..words {
         let mut bad = good.clone();
-        // Half of them in superblock, roots, lanes and records.
+        // Half of them outside of the data.
         let at = rng.below(if i % 2 == 0 { good.len() / 8 } else { 1 << 14 }) * 8;
         let value = if rng.one_in(2) { rng.next_u64() } else { bad.word(at) ^ 1 << rng.below(64) };
         bad.set_word(at, value);
@@ -71,10 +70,9 @@ fn change_words(model: Model, words: u64) {
 const LANES: u64 = 65_536;
 const HEADER_BYTES: u64 = 128;
 const LANES_EACH: u64 = 3;
-/// Pending lines, generation, transaction, undo buffer, and the checks of the last two.
 const WORDS: [u64; 6] = [0, 8, 64, 72, 80, 88];
 
-/// Opens images with one bit of a lane's header changed: each is refused, and the word named.
+/// Each image with a changed bit is refused, and the word named.
 fn flip_header_bits<const F: bool>(good: &Image, lane: u64) {
     let header = LANES + lane * HEADER_BYTES;
     let mut rng = Rng::new(11);
@@ -83,7 +81,7 @@ fn flip_header_bits<const F: bool>(good: &Image, lane: u64) {
             let mut bad = good.clone();
             bad.set_word(header + word, good.word(header + word) ^ 1 << rng.below(64));
             let result = Heap::open_traced(craton_sim::SimPersistent::<F>::from_image(&bad), options(), &Typed);
-            // A check is of the word 16 bytes before it. That of an ended transaction is void.
+            // A check is 16 bytes behind its word. That of an ended transaction is void.
             let named = header + if word >= 80 { word - 16 } else { word };
             match result.map(drop) {
                 Err(Error::Damaged { at, .. }) if at == named => {}
@@ -94,7 +92,7 @@ fn flip_header_bits<const F: bool>(good: &Image, lane: u64) {
     }
 }
 
-/// A heap with a transaction under way, where another operation begins.
+/// Another operation begins within a transaction.
 fn image_within<const F: bool>() -> Image {
     let (medium, heap) = create::<F>(Model::Log, 2 << 20);
     let slots = table(&heap, SLOTS);
@@ -103,7 +101,7 @@ fn image_within<const F: bool>() -> Image {
     medium.record();
     heap.alloc_to(slots[1], 64).unwrap();
     let mut images = medium.take_moments().into_iter().map(|moment| moment.seen());
-    // Without write-back, that of pending lines.
+    // Without write-back, lines are pending.
     images.rfind(|image| F || image.word(LANES) != 0).expect("lines of the operation were pending")
 }
 

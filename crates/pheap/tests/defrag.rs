@@ -1,4 +1,4 @@
-//! Objects that move from sparse slabs to fuller ones, and crashes meanwhile.
+//! Defragmentation, and crashes meanwhile.
 
 use crate::common::{Sim, create, options, slots_of, table};
 use craton_pheap::{Error, Heap, Model, Moved, Offset, Slot};
@@ -6,7 +6,7 @@ use craton_sim::Rng;
 
 const OBJECTS: u64 = 1300;
 
-/// The slots' values; each object has its mark, and the heap has no others.
+/// The slots' values; each object has its mark.
 fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
     heap.check().unwrap();
     let root = heap.root(b"table").unwrap().slot;
@@ -21,7 +21,7 @@ fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
     values
 }
 
-/// A heap with slabs of which a third is left.
+/// A third of the objects is left.
 fn sparse<const F: bool>(rng: &mut Rng) -> (Sim<F>, Heap<Sim<F>>, Vec<Slot>) {
     let (medium, heap) = create::<F>(Model::Log, 4 << 20);
     let slots = table(&heap, OBJECTS);
@@ -67,7 +67,6 @@ fn moves<const F: bool>() {
     let after = check(&heap);
     assert_eq!(before.iter().filter(|at| **at != 0).count(), after.iter().filter(|at| **at != 0).count());
     assert!(heap.stats().slabs < slabs, "{} slabs of {slabs}", heap.stats().slabs);
-    // Most objects lie in the fullest slabs by now.
     let again = heap.defrag(slots.iter().copied()).unwrap();
     assert!(again.objects < all.objects / 2, "{again:?} after {all:?}");
     let (again, _) = Heap::open(Sim::<F>::from_image(&medium.now().seen()), options()).unwrap();

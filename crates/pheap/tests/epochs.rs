@@ -1,5 +1,3 @@
-//! An operation that begins before an epoch ends, and takes an object of the next one.
-
 use crate::common::{Sim, config, options, table};
 use craton_base::atomic::AtomicU64;
 use craton_base::{Line, Medium, Space, SpaceError};
@@ -71,7 +69,7 @@ impl Space for Gate {
 }
 
 /// One thread waits in a refill, another ends the epoch, and a third makes a slab in the new one.
-/// The first then allocates from that slab: recovery redoes the slab, and must redo the object too.
+/// The first then allocates from that slab.
 #[test]
 fn an_operation_joins_the_epoch_of_what_it_takes() {
     let medium: Sim<true> = SimPersistent::new(1 << 16, 4 << 20);
@@ -86,7 +84,7 @@ fn an_operation_joins_the_epoch_of_what_it_takes() {
         scope.spawn(|| heap.alloc_to(slots[0], 64).unwrap());
         has_begun.recv().unwrap();
         scope.spawn(|| heap.settle());
-        // The epoch has most probably ended then; if not, the test is weaker.
+        // The epoch has most probably ended; if not, the test is weaker.
         std::thread::sleep(Duration::from_millis(100));
         scope.spawn(|| heap.alloc_to(slots[1], 64).unwrap()).join().unwrap();
         go.send(()).unwrap();

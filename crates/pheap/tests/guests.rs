@@ -1,4 +1,4 @@
-//! Objects in the gaps of slabs of other classes, and crashes meanwhile.
+//! Guests, and crashes meanwhile.
 
 use crate::common::{Sim, create, options, table};
 use crate::morph::{OBJECTS, check, crash};
@@ -9,7 +9,7 @@ fn guests<const F: bool>(heap: &Heap<Sim<F>>) -> u32 {
     heap.slabs().iter().map(|slab| slab.guests).sum()
 }
 
-/// Fills slabs, and frees every second run of `run` objects. Returns the free slots.
+/// Frees every second run of `run` objects. Returns the free slots.
 fn make_gaps<const F: bool>(heap: &Heap<Sim<F>>, slots: &[Slot], size: u64, run: usize) -> Vec<Slot> {
     slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, size).unwrap());
     let mut by_place = slots.to_vec();
@@ -30,7 +30,7 @@ fn host<const F: bool>(from: u64, to: u64) {
     let fill = (OBJECTS / objects).min(5) as usize * objects as usize;
     let free = make_gaps(&heap, &slots[..fill], from, (to / from) as usize + 2);
     let slabs = heap.stats().slabs;
-    // The lane has more free objects of a class than two refills serve.
+    // More than two refills serve.
     let made = &free[..8];
     for slot in made {
         crash(&medium, &heap, &mut rng, || _ = heap.alloc_to(*slot, to).unwrap());
@@ -38,12 +38,11 @@ fn host<const F: bool>(from: u64, to: u64) {
     assert!(guests(&heap) >= 8, "{from} to {to}: {} guests", guests(&heap));
     assert_eq!((heap.stats().mixed, heap.stats().slabs), (0, slabs), "{from} to {to}");
     made.iter().for_each(|slot| assert!(heap.size_of(Offset(heap.read(slot.0))).unwrap() >= to));
-    // They survive a close.
     let values = check(&heap);
     let (again, _) = Heap::open(Sim::<F>::from_image(&medium.now().seen()), options()).unwrap();
     let again = Heap::open(again.close(), options()).unwrap().0;
     assert_eq!((check(&again), guests(&again)), (values, guests(&heap)));
-    // A guest is freed once, and its place serves again.
+    // Its place serves again.
     let at = heap.read(made[0].0);
     crash(&medium, &heap, &mut rng, || heap.free_from(made[0]).unwrap());
     heap.set(free[20], at).unwrap();
@@ -56,7 +55,6 @@ fn host<const F: bool>(from: u64, to: u64) {
     heap.set(free[20], 0).unwrap();
     crash(&medium, &heap, &mut rng, || _ = heap.alloc_to(made[0], to).unwrap());
     crash(&medium, &heap, &mut rng, || _ = heap.realloc(made[2], from).unwrap());
-    // Hosts are freed when all their objects and guests are.
     for slot in &slots[..fill] {
         if heap.read(slot.0) != 0 {
             heap.free_from(*slot).unwrap();
@@ -74,7 +72,6 @@ fn a_gap_serves_another_class() {
     }
 }
 
-/// Objects come and go in gaps, and hosts change their class when their guests have gone.
 #[test]
 fn a_random_load_over_gaps_survives_crashes() {
     for seed in 0..6 {

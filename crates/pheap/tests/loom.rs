@@ -1,4 +1,4 @@
-//! Operations of several threads at once, in every order of their steps.
+//! Operations of several threads, in every order of their steps.
 #![cfg(loom)]
 
 mod loom_claim;

@@ -1,7 +1,5 @@
-//! Claims: of two frees of one object at once exactly one succeeds, by whatever call.
-//!
-//! On media without write-back the first thread frees without claims until a second one comes.
-//! There the object's bit decides between two `free_from`.
+//! Of two frees of one object at once exactly one succeeds. On media without write-back the first
+//! thread frees without claims until a second one comes.
 
 use crate::loom_world::{Hand, SIZE, World, run, run_with_many, slot};
 use craton_pheap::{Error, Model};

@@ -1,4 +1,4 @@
-//! Epochs: an operation beside the end of an epoch loses nothing in a crash.
+//! An operation beside the end of an epoch loses nothing in a crash.
 
 use crate::loom_world::{SIZE, World, run, slot};
 use craton_pheap::Model;

@@ -1,10 +1,9 @@
-//! Objects go between threads, caches of lanes and slabs: no object has two users, and each user
-//! sees the writes of the one before.
+//! Objects go between threads, caches and slabs: each user sees the writes of the one before.
 
 use crate::loom_world::{Hand, SIZE, World, run, run_weakened, slot};
 use craton_pheap::Model;
 
-/// One thread allocates an object; the other frees it if it is there, and its lane serves it again.
+/// One thread allocates an object; the other frees it if it is there.
 fn free_of_another<const F: bool>() -> [Hand<F, bool>; 2] {
     [
         |world| {
@@ -42,7 +41,7 @@ fn without_its_orderings_an_object_has_two_users() {
     run_weakened(|_| {}, free_of_another::<false>());
 }
 
-/// A thread frees an object and ends; the next one may get its lane, with the object.
+/// The next thread may get the lane with the freed object.
 fn next_thread<const F: bool>() {
     run::<F, _, 3>(
         Model::Log,
@@ -58,7 +57,7 @@ fn a_lane_goes_to_the_next_thread() {
     next_thread::<false>();
 }
 
-/// A slab without objects goes back to the extents, or serves.
+/// An empty slab goes back to the extents, or serves.
 fn retire<const F: bool>() {
     run::<F, _, 2>(
         Model::Log,

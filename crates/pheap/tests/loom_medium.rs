@@ -1,9 +1,6 @@
-//! A medium for loom models, and the images that a crash can leave.
-//!
-//! **What.** Words are loom's atomics, which begin with an image's values. A second copy has the
-//! values in the order of the stores, and a third the least that a power failure leaves.
-//! **Threads.** loom switches threads before a step alone, so a step and its copy are one.
-//! **Not here.** Lines stored whole are no steps of the model: recovery alone reads them.
+//! A medium of loom's atomics, and the images that a crash can leave: all stores, or the least that
+//! a power failure leaves. loom switches threads before a step alone, so a store and its copies are
+//! one. Lines stored whole are no steps: recovery alone reads them.
 
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::loom::thread::{self, ThreadId};
@@ -11,7 +8,6 @@ use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium, Space, SpaceError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// Words of a medium.
 pub type Image = Arc<[u64]>;
 
 #[derive(Clone)]
@@ -23,16 +19,16 @@ struct Inner {
     copies: Mutex<Copies>,
 }
 
-/// A line that was written back: its number, how many stores came before, its words.
+/// A line's number, how many stores came before, its words.
 type WrittenBack = (usize, u64, Line);
 
 struct Copies {
     now: Vec<u64>,
     durable: Vec<u64>,
     stores: u64,
-    /// How many stores came before the durable words of each line.
+    /// Stores before the durable words of each line.
     versions: Vec<u64>,
-    /// What each thread's next fence makes durable.
+    /// That each thread's next fence makes durable.
     flushed: HashMap<ThreadId, Vec<WrittenBack>>,
 }
 
@@ -79,12 +75,12 @@ impl<const FLUSHES: bool> ModelMedium<FLUSHES> {
         self.0.copies.lock().unwrap()
     }
 
-    /// Touches words while one thread runs.
+    /// Call while one thread runs.
     pub fn touch(&self, words: impl Iterator<Item = u64>) {
         words.for_each(|at| _ = self.word(at).load(Ordering::Relaxed));
     }
 
-    /// The image that the death of the process leaves, and the least one of a power failure.
+    /// Of the death of the process, and of a power failure.
     pub fn images(&self) -> Vec<Image> {
         let copies = self.copies();
         let durable = FLUSHES.then(|| copies.durable.as_slice().into());

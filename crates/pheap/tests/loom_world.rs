@@ -1,8 +1,5 @@
-//! A small heap, and threads that change it at once.
-//!
-//! **What.** After each order of steps the heap's invariants hold. A crash loses nothing that has
-//! ended: recovery finds in each slot what it had.
-//! **Unsafe.** Cells whose races loom detects stand for objects' contents.
+//! A small heap, and threads that change it. In each order of steps its invariants hold, and a
+//! crash loses nothing that has ended. Cells whose races loom detects stand for objects.
 
 use crate::loom_medium::{Image, ModelMedium};
 use craton_base::atomic::model::{check, check_weakened};
@@ -11,20 +8,19 @@ use craton_base::loom::thread::{self, JoinHandle};
 use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of objects of which a slab has four.
+/// A slab has four.
 pub const SIZE: u64 = 16_000;
 
 const UNIT: u64 = 65_536;
 const UNITS: u64 = 8;
-/// Where slots are: in the lines of roots, which need no name.
+/// Slots are in lines of roots, which need no name.
 const SLOTS: u64 = 4;
 const ROOTS: u64 = 4096;
 const LANES: u64 = 65_536;
 const LANE_BYTES: u64 = 128;
-/// Lanes of a heap: one for each of two threads, and the shared one.
+/// For each of two threads, and the shared one.
 const LANES_EACH: u64 = 3;
 
-/// Words of the stack of a thread that opens a heap.
 const STACK: usize = 1 << 16;
 
 type ModelHeap<const F: bool> = Heap<ModelMedium<F>>;
@@ -32,7 +28,7 @@ type ModelHeap<const F: bool> = Heap<ModelMedium<F>>;
 pub struct World<const F: bool> {
     pub heap: ModelHeap<F>,
     medium: ModelMedium<F>,
-    /// For each place in a slab how often its object was written.
+    /// How often the object at each place was written.
     contents: Vec<UnsafeCell<u32>>,
 }
 
@@ -53,7 +49,7 @@ fn on_large_stack<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> 
     thread::Builder::new().stack_size(STACK).spawn(f).expect("loom has room for a thread")
 }
 
-/// A closed heap, as `prepare` leaves it.
+/// A closed heap.
 fn image<const F: bool>(kind: Model, prepare: fn(&ModelHeap<F>)) -> Image {
     let closed = Arc::new(Mutex::new(Image::from([])));
     let result = Arc::clone(&closed);
@@ -89,18 +85,17 @@ impl<const F: bool> World<F> {
         (0..SLOTS).map(|number| (slot(number), self.heap.read(slot(number).0)))
     }
 
-    /// Writes the object's contents, as its only user.
     fn write(&self, at: Offset) {
         // SAFETY: loom checks for exclusive access.
         self.contents[(at.0 / 1024) as usize].with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Allocates an object, which is used before the slot has it.
+    /// Uses the object before the slot has it.
     pub fn alloc(&self, number: u64) {
         self.heap.alloc_with(slot(number), SIZE, |_, at| self.write(at)).unwrap();
     }
 
-    /// Uses the slot's object, if it has one, and frees it.
+    /// Uses the slot's object first.
     pub fn free(&self, number: u64) -> bool {
         let at = self.heap.read(slot(number).0);
         if at != 0 {
@@ -110,7 +105,6 @@ impl<const F: bool> World<F> {
         at != 0
     }
 
-    /// Each object is in one slot; a crash leaves the slots as they are.
     fn verify(&self, kind: Model) {
         self.heap.check().unwrap();
         let slots: Vec<_> = self.slots().collect();
@@ -129,10 +123,9 @@ impl<const F: bool> World<F> {
     }
 }
 
-/// The operations of a thread.
+/// A thread's operations.
 pub type Hand<const F: bool, R> = fn(&World<F>) -> R;
 
-/// Runs the hands at once on a heap that `prepare` made; `verify` gets what they return.
 pub fn run<const F: bool, R: Send + 'static, const N: usize>(
     kind: Model,
     prepare: fn(&ModelHeap<F>),
@@ -142,7 +135,7 @@ pub fn run<const F: bool, R: Send + 'static, const N: usize>(
     check(2, model(kind, false, prepare, hands, verify));
 }
 
-/// The same after a third thread has used the heap: all threads claim and lock.
+/// After a third thread has used the heap: all threads claim and lock.
 pub fn run_with_many<const F: bool, R: Send + 'static, const N: usize>(
     kind: Model,
     prepare: fn(&ModelHeap<F>),
@@ -152,7 +145,7 @@ pub fn run_with_many<const F: bool, R: Send + 'static, const N: usize>(
     check(2, model(kind, true, prepare, hands, verify));
 }
 
-/// The same with every ordering Relaxed.
+/// With every ordering Relaxed.
 pub fn run_weakened<const F: bool, R: Send + 'static, const N: usize>(
     prepare: fn(&ModelHeap<F>),
     hands: [Hand<F, R>; N],

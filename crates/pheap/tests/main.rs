@@ -1,4 +1,4 @@
-//! The tests of the persistent heap, as one program; orders of steps are in `loom.rs`.
+//! The persistent heap; orders of steps are in `loom.rs`.
 #![cfg(not(loom))]
 
 mod api;

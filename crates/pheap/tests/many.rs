@@ -1,4 +1,4 @@
-//! Heaps whose slabs `open` reads on several threads, and heaps in files.
+//! `open` on several threads, and heaps in files.
 
 use crate::common::{config, table};
 use craton_base::{Medium, Space};
@@ -14,7 +14,7 @@ fn options() -> Options {
     Options { arenas: 2, markers: 4, ..Options::default() }
 }
 
-/// Fills slabs with four objects each, and frees every third object.
+/// Slabs with four objects each; every third is freed.
 fn fill<M: Medium + Space>(heap: &Heap<M>) -> u64 {
     let slots = table(heap, 4 * SLABS);
     slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, 16_000).unwrap());
@@ -39,7 +39,7 @@ fn many_slabs_are_read_by_threads() {
     let mut image = medium.now().durable();
     let (heap, report) = Heap::open(SimMedium::from_image(&image), options()).unwrap();
     verify(&heap, report, small);
-    // In the part of another thread than the first.
+    // Read by another thread than the first.
     let mut last = 0;
     heap.objects(|at, bytes| last = last.max(if bytes < 17_000 { at.0 / 65_536 * 65_536 } else { 0 }));
     image.set_word(last, 0);
@@ -55,10 +55,9 @@ impl UseMedium for Make {
     fn call<M: Medium + Space + 'static>(self, medium: M) -> u64 {
         let heap = Heap::create(medium, config(self.0), options()).unwrap();
         let small = fill(&heap);
-        // An object that no slot has.
+        // No slot has it.
         let lost = heap.reserve(100).unwrap();
         assert!(lost.at() != craton_pheap::Offset(0));
-        // Dropped, as when the process dies.
         small
     }
 }

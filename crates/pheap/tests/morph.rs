@@ -6,7 +6,7 @@ use craton_sim::{Image, Rng};
 
 pub const OBJECTS: u64 = 2100;
 
-/// The table's values; the heap has these objects and the table alone.
+/// The table's values; the heap has these objects alone.
 pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
     heap.check().unwrap();
     let root = heap.root(b"table").unwrap().slot;
@@ -47,7 +47,7 @@ fn sparse<const F: bool>(from: u64, to: u64) {
     let (medium, heap) = create::<F>(Model::Log, 8 << 20);
     let slots = table(&heap, OBJECTS);
     let mut rng = Rng::new(from);
-    // Two slabs and a bit; then a few objects are left in the first.
+    // Few objects are left in the first slab.
     let fill = OBJECTS.min(2 * 64_512 / from + 4);
     let slots: Vec<Slot> = slots[..fill as usize].to_vec();
     slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, from).unwrap());
@@ -62,14 +62,13 @@ fn sparse<const F: bool>(from: u64, to: u64) {
     assert_eq!(before.mixed, 0);
     let free: Vec<Slot> = slots.iter().copied().filter(|slot| heap.read(slot.0) == 0).collect();
     let old: Vec<Slot> = slots.iter().copied().filter(|slot| heap.read(slot.0) != 0).collect();
-    // The empty slab changes first, then the sparse one.
     let mut made = 0;
     while heap.stats().mixed == 0 && made < free.len() {
         crash(&medium, &heap, &mut rng, || _ = heap.alloc_to(free[made], to).unwrap());
         made += 1;
     }
     assert_eq!(heap.stats().mixed, 1, "{from} to {to}: no slab changed its class");
-    // It survives a close, with both kinds of objects.
+    // It survives a close.
     let image = medium.now().seen();
     let (again, _) = Heap::open(Sim::<F>::from_image(&image), options()).unwrap();
     assert_eq!(again.stats().mixed, 1);

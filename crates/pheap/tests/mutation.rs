@@ -1,4 +1,4 @@
-//! Tests the crash tests: a heap that leaves out a kind of flush or fence must fail them.
+//! The crash tests find a heap that leaves out a kind of flush or fence.
 
 use crate::common::{Sim, config, options, seeds};
 use crate::crash::run_in;
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Out {
     Nothing,
-    /// The fence behind redo lines.
+    /// Behind redo lines.
     CommitFence,
-    /// The fence between homes, or objects, and what makes them count.
+    /// Between homes, or objects, and what makes them count.
     FlushFence,
     RootFlush,
-    /// Flushes of transactions' words.
+    /// Of transactions' words.
     LaneFlush,
-    /// Flushes of slabs' headers, bitmaps and tables.
+    /// Of slabs' headers, bitmaps and tables.
     HeaderFlush,
-    /// Flushes of objects, with slots and undo entries, and of the bookkeeping log's words.
+    /// Of objects, with slots and undo entries, and of the bookkeeping log.
     ObjectFlush,
-    /// Flushes of records of frames.
+    /// Of frames.
     RecordFlush,
 }
 
@@ -31,14 +31,14 @@ enum Out {
 struct Without {
     inner: SimMedium,
     out: Out,
-    /// First bytes of rings and data.
+    /// First bytes.
     rings: u64,
     data: u64,
     records: Range<u64>,
 }
 
 thread_local! {
-    /// Whether the thread has stored lines since its last fence: of a ring, of the state.
+    /// Lines stored since the last fence: of a ring, of the state.
     static LINES: Cell<(bool, bool)> = const { Cell::new((false, false)) };
 }
 
@@ -115,10 +115,10 @@ impl Space for Without {
     }
 }
 
-/// Whether the crash tests find the mutant, with one of some seeds.
+/// By one of some seeds.
 fn is_caught(model: Model, out: Out) -> bool {
     let most = if model == Model::Frames { 2 } else { 8 };
-    // A heap without a fault passes with all of them.
+    // Without a fault, all pass.
     let mut seeds = if out == Out::Nothing { seeds(1, most) } else { 0..most };
     seeds.any(|seed| {
         let sim: Sim<true> = SimMedium::new(1 << 16, 2 << 20);
@@ -126,7 +126,6 @@ fn is_caught(model: Model, out: Out) -> bool {
         let data = rings + 3 * 2 * 8 * 64;
         let records = if model == Model::Frames { data..2 << 16 } else { 0..0 };
         let medium = |out| Without { inner: sim.clone(), out, rings, data, records: records.clone() };
-        // Created whole; then with the fault.
         drop(Heap::create(medium(Out::Nothing), config(model), options()).unwrap().close());
         let heap = Heap::open(medium(out), options()).unwrap().0;
         let run = std::panic::AssertUnwindSafe(|| run_in(&sim, heap, seed, 16, 8));

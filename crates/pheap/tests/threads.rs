@@ -1,6 +1,5 @@
-//! Threads on shared slots, and a crash in the middle.
-//! Each operation logs the medium's step before and after it. After the crash, ended operations are
-//! there, those not begun are not, and those under way are either.
+//! Threads on shared slots, and a crash in the middle. Operations log the medium's step before and
+//! after: after the crash, ended ones are there, and those not begun are not.
 
 use crate::common::{Sim, Typed, create, options, seeds, table};
 use craton_pheap::{Error, Heap, Model, Slot};
@@ -17,11 +16,11 @@ struct Done {
     value: u64,
 }
 
-/// Each slot's history, under its lock.
+/// Under the slot's lock.
 type Log = Mutex<Vec<Done>>;
 
 fn act<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, slots: &[Slot], logs: &[Log], rng: &mut Rng) {
-    // Two slots in the order of their locks.
+    // In the order of their locks.
     let a = rng.below(slots.len() as u64 - 1) as usize;
     let b = a + 1 + rng.below((slots.len() - a - 1) as u64) as usize;
     let (mut log_a, mut log_b) = (logs[a].lock().unwrap(), logs[b].lock().unwrap());
@@ -42,7 +41,7 @@ fn act<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, slots: &[Slot], logs
             let mut batch = heap.batch();
             for slot in [slot_a, slot_b] {
                 if heap.read(slot.0) == 0 {
-                    // Full: the batch is dropped.
+                    // Full.
                     if batch.alloc(slot, size).is_err() {
                         return;
                     }
@@ -120,8 +119,7 @@ fn threads_die_and_lose_no_ended_operation() {
     assert!(opened > 6, "{opened} images");
 }
 
-/// Of two frees of one slot at once exactly one succeeds, by whatever call, and each object is
-/// served once.
+/// Of two frees at once exactly one succeeds, and each object is served once.
 fn free_twice<const F: bool>(model: Model) {
     let (_, heap) = create::<F>(model, 8 << 20);
     let slots = table(&heap, 8);

@@ -1,5 +1,4 @@
-//! Checks the contract of a floor or span source at every call, on both sides; panics with the
-//! values.
+//! Checks the contract of a floor or span source at every call, on both sides.
 
 use craton_base::{
     Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
@@ -7,18 +6,17 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// Checks what the wrapped value promises. It assumes no concurrent touches and exact residency.
+/// Assumes no concurrent touches and exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
     granted: HugePages,
-    /// Live: first page → length and density.
+    /// Live, by first page: length and density.
     spans: BTreeMap<PageId, (Pages, Density)>,
     live: u64,
 }
 
 impl<T> Checked<T> {
-    /// Wraps `inner`, which has granted nothing yet.
     pub fn new(inner: T) -> Self {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
@@ -27,17 +25,15 @@ impl<T> Checked<T> {
         &self.inner
     }
 
-    /// The wrapped value, past the checks.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// Pages in live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live as u32)
     }
 
-    /// The live spans in order of address.
+    /// In order of address.
     pub fn spans(&self) -> impl Iterator<Item = PageRange> + '_ {
         self.spans.iter().map(|(first, (len, _))| PageRange::new(*first, *len))
     }
@@ -52,7 +48,6 @@ impl<T> Checked<T> {
         );
     }
 
-    /// Returns the density.
     fn assert_out(&self, call: &str, span: PageRange) -> Density {
         match self.spans.get(&span.first) {
             Some((len, density)) if *len == span.len => *density,
@@ -61,7 +56,6 @@ impl<T> Checked<T> {
         }
     }
 
-    /// No span but the one at `but` shares a page with `range`.
     fn assert_apart(&self, call: &str, range: PageRange, but: Option<PageId>) {
         let before = self.spans.range(..range.end()).rev().find(|(first, _)| Some(**first) != but);
         if let Some((first, (len, _))) = before {
@@ -72,7 +66,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Refusal keeps the residency; success leaves `want` bytes (or any).
+    /// `want` bytes are left, or any.
     fn ranged<E>(
         &mut self,
         call: &str,

@@ -4,7 +4,7 @@ use craton_base::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Stands still until advanced. Clones share the time.
+/// Clones share the time.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualClock {
     // Relaxed: it only grows, and guards nothing.
@@ -16,7 +16,6 @@ impl VirtualClock {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }
 
-    /// Moves the time on, up to `u64::MAX`, and returns it.
     pub fn advance(&self, ns: u64) -> u64 {
         let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
         before.unwrap_or_else(|now| now).saturating_add(ns)

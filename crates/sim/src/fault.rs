@@ -1,10 +1,8 @@
-//! A plan of refusals: numbers fallible calls from 1 on; its rule names those to refuse. The test
-//! keeps a clone, changes the rule and reads the record.
+//! A plan of refusals: its rule names those of the numbered fallible calls to refuse.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The calls of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map` on; `Move`
-/// stands for `replace` and `move_memory`).
+/// `Move` stands for `replace` and `move_memory`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Reserve,
@@ -21,13 +19,13 @@ pub enum Call {
     Move,
 }
 
-/// Numbers count from when the rule was set.
+/// Counted since the rule was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultRule {
     #[default]
     Never,
     Nth(u64),
-    /// Every k-th, k ≥ 1.
+    /// k ≥ 1.
     Every(u64),
     From(u64),
 }
@@ -45,7 +43,6 @@ impl FaultRule {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Since the rule was set.
     pub number: u64,
     pub call: Call,
 }
@@ -62,7 +59,7 @@ struct Plan {
     record: Vec<Refusal>,
 }
 
-/// Clones share it; the default refuses nothing.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     plan: Arc<Mutex<Plan>>,
@@ -79,19 +76,16 @@ impl FaultPlan {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counting and the record begin anew.
     pub fn set(&self, rule: FaultRule) {
         assert!(rule != FaultRule::Every(0), "FaultRule::Every(0): the period must be at least 1");
         *self.lock() = Plan { rule, ..Plan::default() };
     }
 
-    /// [`Self::set`] for one kind of call.
     pub fn set_only(&self, call: Call, rule: FaultRule) {
         self.set(rule);
         self.lock().only = Some(call);
     }
 
-    /// Counts this call.
     #[must_use]
     pub fn refuses(&self, call: Call) -> bool {
         let mut plan = self.lock();
@@ -111,17 +105,15 @@ impl FaultPlan {
         refused
     }
 
-    /// Since the rule was set.
     pub fn calls(&self) -> u64 {
         self.lock().calls
     }
 
-    /// Since the rule was set.
     pub fn refused(&self) -> u64 {
         self.lock().refused
     }
 
-    /// The first 1024 since the rule was set.
+    /// The first 1024.
     pub fn record(&self) -> Vec<Refusal> {
         self.lock().record.clone()
     }

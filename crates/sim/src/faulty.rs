@@ -6,7 +6,7 @@ use craton_base::{
     SpanSource,
 };
 
-/// Refuses before the layer below is called, which stays unchanged.
+/// The layer below is not called.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,
@@ -14,7 +14,6 @@ pub struct Faulty<T> {
 }
 
 impl<T> Faulty<T> {
-    /// Keep a clone of `plan` to change it.
     pub fn new(inner: T, plan: FaultPlan) -> Self {
         Self { inner, plan }
     }
@@ -23,7 +22,6 @@ impl<T> Faulty<T> {
         &self.inner
     }
 
-    /// The wrapped value, past the plan.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

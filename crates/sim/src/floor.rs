@@ -9,12 +9,10 @@ use craton_base::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When hugepages come at first touch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpMode {
     /// But where small pages are advised.
     Always,
-    /// Hugepages come where they are advised.
     Madvise,
     Never,
 }
@@ -28,18 +26,17 @@ pub struct FloorCalls {
     pub collapse: u64,
     pub advise: u64,
     pub refused: u64,
-    /// First touches, also by `back`.
+    /// Also by `back`.
     pub small_faults: u64,
-    /// First touches, also by `back`.
     pub huge_faults: u64,
     pub pages_unbacked: u64,
-    /// Pages that `collapse` backed.
+    /// Pages that it backed.
     pub pages_collapsed: u64,
-    /// Hugepages that a partial `unback`, or a write after a fork, split.
+    /// By a partial `unback`, or a write after a fork.
     pub splits: u64,
-    /// First touches that might be huge and found no frame.
+    /// First touches that found no frame.
     pub fallbacks: u64,
-    /// Copied by a write after a fork.
+    /// By a write after a fork.
     pub copies: u64,
 }
 
@@ -49,16 +46,14 @@ struct Hugepage<G> {
     written: PageBits<G>,
     advised_huge: PageBits<G>,
     advised_small: PageBits<G>,
-    /// Backed pages in one physical frame of a hugepage's size; all of a huge one.
+    /// In a frame of a hugepage's size.
     framed: PageBits<G>,
-    /// A forked child has their memory too.
     shared: PageBits<G>,
     inherited: bool,
     huge: bool,
 }
 
 impl<G: Geometry> Hugepage<G> {
-    /// The last page frees the frame.
     fn leave_frame(&mut self, frames: &mut HugeFrames, first: u32, len: u32) {
         if !self.framed.is_empty() {
             self.framed.remove(first, len);
@@ -85,7 +80,6 @@ struct State<G> {
     collapse_error: CollapseError,
     frames: HugeFrames,
     forked: bool,
-    /// Each collapse advances it.
     collapse_cost: Option<(VirtualClock, u64)>,
 }
 
@@ -159,7 +153,6 @@ impl<G: Geometry> State<G> {
         }
     }
 
-    /// Copies lie outside of the frame.
     fn copy_shared(&mut self, page: &mut Hugepage<G>, first: u32, len: u32) {
         for i in first..first + len {
             if !page.shared.contains(i) {
@@ -195,14 +188,13 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
-    /// Makes a floor of at most `capacity` hugepages; none is granted yet.
+    /// None is granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// Makes a floor of any geometry.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -221,18 +213,17 @@ impl<G: Geometry> SimFloor<G> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<G>> {
-        // After an expected panic a test inspects the state, which is whole.
+        // After an expected panic the state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program writes to each page.
     pub fn touch(&self, range: PageRange) {
         let mut s = self.lock();
         s.assert_granted("touch", range);
         s.fault_in(range, true);
     }
 
-    /// Pages written since they last lost their memory; others read as zeros.
+    /// Since they last lost their memory.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -245,7 +236,7 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// The advice for the whole hugepage; `None` if none or mixed.
+    /// `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -261,7 +252,6 @@ impl<G: Geometry> SimFloor<G> {
         HugePages(self.lock().granted)
     }
 
-    /// The process's resident size.
     pub fn backed_bytes(&self) -> Bytes {
         Bytes(self.lock().backed_pages as usize * Pages(1).bytes().0)
     }
@@ -274,27 +264,24 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().calls
     }
 
-    /// Sets the mode from the next touch on.
     pub fn set_thp(&self, thp: ThpMode) {
         self.lock().thp = thp;
     }
 
-    /// Sets the error that failing collapses return; at first it is [`CollapseError::NoMemory`].
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
 
-    /// Frames free from now on; `None`, as at first: endless.
+    /// `None`: endless.
     pub fn set_free_frames(&self, free: Option<u32>) {
         self.lock().frames.set_free(free);
     }
 
-    /// Free frames; `None` means endless.
     pub fn free_frames(&self) -> Option<u32> {
         self.lock().frames.free()
     }
 
-    /// Makes `percent` of requests for frames fail, chosen by the seed.
+    /// Of requests for frames, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }
@@ -303,7 +290,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().collapse_cost = Some((clock, ns));
     }
 
-    /// The child shares all memory until [`Self::end_child`]; one at a time.
+    /// Until [`Self::end_child`]; one at a time.
     pub fn fork(&self) {
         let mut s = self.lock();
         assert!(!s.forked, "fork: a child is running");
@@ -327,7 +314,7 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().forked
     }
 
-    /// Backed pages outside `used`, a set for each hugepage.
+    /// `used` has a set for each hugepage.
     pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
         let s = self.lock();
         let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {
@@ -337,7 +324,7 @@ impl<G: Geometry> SimFloor<G> {
         Pages(s.hugepages[..s.granted as usize].iter().enumerate().map(of).sum())
     }
 
-    /// Walks Z1 to Z5 and the sums.
+    /// Walks Z1 to Z5.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
         let (mut backed, mut huge) = (0, 0);

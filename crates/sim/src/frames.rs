@@ -1,8 +1,7 @@
 //! The physical hugepage frames of the simulated system.
 //!
-//! **What.** A huge fault and a collapse take a frame. A split hugepage keeps it until its last
-//! page there is unbacked or copied. Small pages are endless. A forked child keeps frames that its
-//! parent leaves until it ends.
+//! A split hugepage keeps its frame until its last page there is unbacked or copied, a forked child
+//! until its end. Small pages are endless.
 
 use crate::rng::Rng;
 
@@ -10,10 +9,9 @@ const ENDLESS: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 pub(crate) struct HugeFrames {
-    /// [`ENDLESS`]: always one.
     free: u32,
     child: u32,
-    /// Of a hundred requests: fail as where no contiguous frame is free.
+    /// Of a hundred, as where no contiguous frame is free.
     failing_percent: u32,
     rng: Rng,
 }
@@ -21,7 +19,7 @@ pub(crate) struct HugeFrames {
 impl HugeFrames {
     pub(crate) const ENDLESS: Self = Self { free: ENDLESS, child: 0, failing_percent: 0, rng: Rng::new(0) };
 
-    /// Beside the frames in use; `None`: endless.
+    /// `None`: endless.
     pub(crate) fn set_free(&mut self, free: Option<u32>) {
         self.free = free.unwrap_or(ENDLESS);
     }
@@ -45,7 +43,6 @@ impl HugeFrames {
         true
     }
 
-    /// A child keeps a frame that it `inherited`.
     pub(crate) fn leave(&mut self, inherited: bool) {
         if inherited {
             self.child += 1;

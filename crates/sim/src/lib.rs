@@ -1,11 +1,8 @@
 //! The simulated world under Craton's layers: memory, time, chance and failure, set by the test.
 //!
-//! **What.** Layers that only decide get a [`SimFloor`], the *state* of memory without bytes, a
-//! [`VirtualClock`], a seeded [`Rng`] and a [`FaultPlan`]. Layers that touch objects get a
-//! [`RealFloor`], or [`BumpSpans`]. [`Checked`] and [`Faulty`] wrap any floor or span source.
-//! [`SimMedium`] and [`Lines`] (for the test's memory) are persistent memory, and list what a crash
-//! leaves. A broken contract (a range beyond the grant, a span freed twice) panics in the offending
-//! call.
+//! **What.** Layers that only decide get a [`SimFloor`], the *state* of memory without bytes;
+//! layers that touch objects a [`RealFloor`], or [`BumpSpans`]. [`Checked`] and [`Faulty`] wrap
+//! any. A broken contract panics in the offending call.
 //!
 //! **State.** For each hugepage of a [`SimFloor`]:
 //! ```text
@@ -32,9 +29,7 @@
 //! frame     free again with the last page that lies in it, and the child
 //! allowed   Always: but where advised Small   Madvise: only where advised Huge   Never: nowhere
 //! ```
-//! **Threads.** Handles are `Clone` and `Send`; a lock serialises a floor's calls. **Failure.**
-//! [`NoMemory`](craton_base::NoMemory) from the plan, the region's end, or a collapse of nothing;
-//! no change. **Not here.** Costs in time; several NUMA nodes.
+//! **Not here.** Costs in time; several NUMA nodes.
 
 mod checked;
 mod clock;

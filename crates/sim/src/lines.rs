@@ -1,11 +1,7 @@
 //! Persistent memory behind volatile caches: what a crash can leave.
 //!
-//! **What.** The test reports stores, flushes and fences to [`Lines`], which yields the possible
-//! contents after a power failure.
-//! **State.** For each line its durable content and those after each later store. A cache may evict
-//! a line at any time, so a crash leaves a prefix of each line's stores. A fence makes those
-//! durable that a flush marked. **Not here.** Several threads' fences; torn lines: word stores are
-//! whole, and ordered within a line.
+//! A cache may evict a line at any time, so a crash leaves a prefix of each line's stores; a fence
+//! makes those durable that a flush marked. **Not here.** Several threads' fences; torn lines.
 
 use crate::Rng;
 
@@ -26,7 +22,6 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Durable lines.
     pub fn new(contents: Vec<Line>) -> Self {
         Self { lines: contents.into_iter().map(|line| History { contents: vec![line], flushed: 0 }).collect() }
     }
@@ -45,18 +40,16 @@ impl Lines {
         }
     }
 
-    /// What persistent caches, or a process's death, leave.
+    /// As persistent caches, or a process's death, leave them.
     pub fn seen(&self) -> Vec<Line> {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
 
-    /// The lines without what a crash may lose.
     pub fn durable(&self) -> Vec<Line> {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// The lines after a crash: all possibilities if at most `most`, else the extremes and random
-    /// ones.
+    /// All if at most `most`, else the extremes and random ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {

@@ -1,13 +1,12 @@
 //! Simulated persistent memory behind volatile caches, whose crashes a test can list.
 //!
-//! **What.** A [`Medium`] with its [`Space`]. The test records [`Moment`]s, one after each event,
-//! and asks each for the images that a crash can leave; a new medium starts from an image.
+//! **What.** The test asks each recorded [`Moment`] for the images that a crash can leave.
 //! ```
 //! use craton_base::Medium;
 //! use craton_sim::{Rng, SimMedium};
 //! let (medium, mut rng) = (SimMedium::new(4096, 1 << 20), Rng::new(1));
 //! medium.record();
-//! // The operation under test: a value becomes valid when its flag is set.
+//! // A value becomes valid when its flag is set.
 //! medium.store(0, 7);
 //! medium.flush(0);
 //! medium.fence();
@@ -16,25 +15,20 @@
 //! medium.fence();
 //! for moment in medium.take_moments() {
 //!     for image in moment.new_images(4096, &mut rng) {
-//!         let after = SimMedium::from_image(&image); // Recovery would run on it, recorded too.
+//!         let after = SimMedium::from_image(&image); // Recovery would run on it.
 //!         assert!(after.load(64) == 0 || after.load(0) == 7);
 //!     }
 //! }
-//! // The operation is complete: every image shows it.
 //! assert!(medium.now().images(4096, &mut rng).all(|image| image.word(64) == 1));
 //! ```
-//! **From.** NVAlloc §2.1, §3.1; x86's store order: a cache may evict a line at any time, so a
-//! crash leaves a prefix of each line's stores; lines are independent.
-//! **State.** Words as loads see them; the durable contents, and unfenced stores by line.
+//! **From.** NVAlloc §2.1, §3.1; x86's store order: a crash leaves a prefix of each line's stores.
 //! **Invariants.** *Z6* what loads see of a line is its durable content under its unfenced stores:
-//! a store past the seam panics at the line's next event; in an array it counts as made there.
-//! *Z7* the last recorded moment is `now`.
-//! **Threads.** A fence makes durable what its thread flushed. A lock orders events; a probe runs
-//! after each, without the lock, so that a test can run other threads in between.
-//! **Failure.** [`FaultRule`]s leave out flushes and fences, refuse resizes and discards.
+//! a store past the seam panics at the line's next event; in an array it counts as made there. *Z7*
+//! the last recorded moment is `now`.
+//! **Threads.** A fence makes durable what its thread flushed. A probe runs after each event,
+//! without the lock, so that a test can run other threads in between.
 //! **Sizes.** Durable when [`resize`](Space::resize) returns, as after `fsync`. A crash may undo a
-//! whole discard until one of its pages is stored to or the size changes.
-//! **Cost.** A microsecond an event; memory by the pages touched.
+//! discard until one of its pages is stored to or the size changes.
 
 mod arrays;
 mod history;
@@ -58,7 +52,7 @@ pub use trace::{Counted, Counters, Latency, REFLUSH_DISTANCES};
 
 /// Volatile caches.
 pub type SimMedium = SimPersistent<true>;
-/// Persistent caches, or processes that die: stores are durable in order.
+/// Persistent caches, or processes that die.
 pub type SimCached = SimPersistent<false>;
 
 /// Clones share it.
@@ -75,7 +69,6 @@ type Group = Box<[OnceLock<Words>]>;
 struct Inner {
     limit: u64,
     len: AtomicU64,
-    /// As loads see them, in pages made at first touch.
     groups: Box<[OnceLock<Group>]>,
     arrays: Arrays,
     state: Mutex<State>,
@@ -85,12 +78,10 @@ struct Inner {
 type Probe = Box<dyn Fn(Event) + Send + Sync>;
 
 impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
-    /// An empty file that can grow to `limit`.
     pub fn new(len: u64, limit: u64) -> Self {
         Self::from_image(&Image::zeros(len, limit))
     }
 
-    /// Makes the medium that the next process finds after a crash.
     pub fn from_image(image: &Image) -> Self {
         let Image { len, limit, contents } = image.clone();
         assert!(len.is_multiple_of(PAGE_BYTES) && len <= limit, "a medium of {len} bytes below {limit}");
@@ -104,11 +95,10 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked has failed anyway.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A moment after each event from now on, this one first.
+    /// Keeps a moment after each event, this one first.
     pub fn record(&self) {
         let mut state = self.state();
         let now = Moment { event: None, ..state.now.clone() };
@@ -128,24 +118,22 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().now.step
     }
 
-    /// Keeps the moment after a step, counted as by [`steps`](Self::steps), for runs too long or
-    /// too parallel to record.
+    /// For runs too long or too parallel to record.
     pub fn stop_at(&self, step: u64) {
         let mut state = self.state();
         (state.stop, state.stopped) = (Some(step), None);
     }
 
-    /// The moment of [`stop_at`](Self::stop_at), if it has come.
     pub fn stopped(&self) -> Option<Moment> {
         self.state().stopped.clone()
     }
 
-    /// Calls `probe` after each event, without a lock held. Call this once for each medium.
+    /// Without a lock held; once for each medium.
     pub fn set_probe(&self, probe: impl Fn(Event) + Send + Sync + 'static) {
         assert!(self.inner.probe.set(Box::new(probe)).is_ok(), "the medium has a probe");
     }
 
-    /// Numbered from 1 on from now.
+    /// From 1 on.
     pub fn fail(&self, event: Fallible, rule: FaultRule) {
         self.state().rules[event as usize] = (rule, 0);
     }
@@ -159,27 +147,26 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().trace.counters
     }
 
-    /// Keeps the offsets of the first `keep_first` flushes.
+    /// The offsets of the first flushes.
     pub fn reset_counters(&self, keep_first: usize) {
         self.state().trace.reset(keep_first);
     }
 
-    /// Addresses of the first flushes and line stores, in order: the points of figure 2.
+    /// And line stores: the points of figure 2.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.state().trace.first_flushes()
     }
 
-    /// Flushes and line stores in each `bytes` bytes.
+    /// In each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.state().trace.histogram(bytes)
     }
 
-    /// Reads the word at `at` as loads see it.
     pub fn load(&self, at: u64) -> u64 {
         if let Some(array) = self.inner.arrays.find(at) {
             return array.load(at);
         }
-        // ORDERING: pairs with `put`: a reader of a flag sees what was stored before.
+        // ORDERING: pairs with `put`: a reader of a flag sees earlier stores.
         self.word(at).load(Ordering::Acquire)
     }
 
@@ -187,7 +174,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let (group, at) = (page as usize / GROUP_PAGES, page as usize % GROUP_PAGES);
         let make_group = || (0..GROUP_PAGES).map(|_| OnceLock::new()).collect();
         self.inner.groups[group].get_or_init(make_group)[at].get_or_init(|| {
-            // Its durable contents, which a resize can change.
+            // A resize can change them.
             let state = self.state();
             let is_discarded = state.now.discarded.iter().any(|pages| pages.contains(&page));
             let durable = state.now.durable.page(page).filter(|_| !is_discarded).cloned();
@@ -201,7 +188,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         std::array::from_fn(|word| self.load(line * LINE_BYTES + 8 * word as u64))
     }
 
-    /// Runs `act` under the lock, then the probe.
     fn event<T>(&self, event: Event, at: u64, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let line = at / LINE_BYTES;
         // Makes the page, which takes the lock.
@@ -258,7 +244,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         assert!(at.is_multiple_of(PAGE_BYTES) && len.is_multiple_of(PAGE_BYTES), "{at}+{len} are not whole pages");
     }
 
-    /// For loads.
     fn zero(&self, pages: Range<u64>) {
         let bytes = pages.start * PAGE_BYTES..pages.end * PAGE_BYTES;
         self.inner.arrays.iter().for_each(|array| array.zero(&bytes));
@@ -315,7 +300,7 @@ impl<const FLUSHES: bool> Medium for SimPersistent<FLUSHES> {
         };
         self.event(Event::StoreLine(at), at, store);
         if !FLUSHES {
-            // In between, the process can die with some words stored.
+            // The process can die with some words stored.
             self.event(Event::Fence, at, |state, _| state.fence(thread));
         }
     }

@@ -1,7 +1,6 @@
 //! A floor with real bytes, for layers that touch objects.
 //!
-//! **What.** One region, aligned to a hugepage; new and unbacked parts read as zeros. Contracts,
-//! counters and refusals are its [`SimFloor`]'s. The system's allocator provides the memory, for
+//! Contracts, counters and refusals are its [`SimFloor`]'s; the memory is the allocator's, for
 //! Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows `back` and what the test
 //! reports to [`RealFloor::sim`].
 //! **Unsafe.** Allocates the region; zeroes ranges that the caller gave up.
@@ -13,7 +12,6 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Zeroed memory, aligned to 2 MiB.
 pub struct RealMemory {
     /// A hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
@@ -22,16 +20,16 @@ pub struct RealMemory {
     capacity: HugePages,
 }
 
-// SAFETY: no thread owns the memory; only `zero` accesses it, whose contract excludes races.
+// SAFETY: only `zero` accesses the memory; its contract excludes races.
 unsafe impl Send for RealMemory {}
 // SAFETY: as above; `&RealMemory` gives an address and a size.
 unsafe impl Sync for RealMemory {}
 
 impl RealMemory {
-    /// Reserves `capacity` ≥ 1 hugepages; they are backed when touched, if the allocator does so.
+    /// `capacity` ≥ 1.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
-        // By hand: aligned to 2 MiB the allocator would write the zeros.
+        // Aligned to 2 MiB the allocator would write the zeros.
         let layout =
             Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
         // SAFETY: the layout is not empty.
@@ -55,7 +53,7 @@ impl RealMemory {
     /// # Safety
     /// `range` lies inside the region, and is not used meanwhile.
     unsafe fn zero(&self, range: PageRange) {
-        // SAFETY: by the contract, inside the region and unused.
+        // SAFETY: by the contract.
         unsafe { self.base.add(range.first.offset().0).write_bytes(0, range.len.bytes().0) }
     }
 }
@@ -67,7 +65,6 @@ impl Drop for RealMemory {
     }
 }
 
-/// Clones share the region.
 #[derive(Clone)]
 pub struct RealFloor {
     memory: Arc<RealMemory>,
@@ -75,7 +72,6 @@ pub struct RealFloor {
 }
 
 impl RealFloor {
-    /// New memory, none granted.
     pub fn new(capacity: HugePages) -> Self {
         Self::with_faults(capacity, FaultPlan::default())
     }
@@ -90,12 +86,10 @@ impl RealFloor {
         self.memory.base()
     }
 
-    /// The memory, to be kept alive apart from the floor.
     pub fn memory(&self) -> &Arc<RealMemory> {
         &self.memory
     }
 
-    /// Counters, the grant, what was unbacked.
     pub fn sim(&self) -> &SimFloor {
         &self.sim
     }
@@ -110,8 +104,8 @@ impl Floor for RealFloor {
     }
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
         self.sim.unback(range)?;
-        // SAFETY: granted, as the simulated floor asserted, so in the region. The caller gives its
-        // contents up; `base` forbids references.
+        // SAFETY: granted, as the simulated floor asserted. The caller gives the contents up;
+        // `base` forbids references.
         unsafe { self.memory.zero(range) };
         Ok(())
     }

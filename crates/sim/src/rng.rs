@@ -1,9 +1,7 @@
-//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014):
-//! every seed is good, one word of state, all machines agree.
+//! SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every seed is good, all machines agree.
 
 use std::ops::Range;
 
-/// A generator of random numbers, not for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -22,7 +20,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Bias below `n / 2^64`; panics when `n` is 0.
+    /// Panics when `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "Rng::below(0): there is no number below 0");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -34,19 +32,19 @@ impl Rng {
         range.start + self.below(range.end - range.start)
     }
 
-    /// Draws a size of 1 to `max` (≥ 1), log-uniform, as programs request them.
+    /// Log-uniform, as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;
         self.in_range(low..low.saturating_mul(2)).min(max)
     }
 
-    /// Returns true once in `n` (≥ 1) calls, on average.
+    /// `n` ≥ 1.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// Panics for an empty slice.
+    /// Panics when empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

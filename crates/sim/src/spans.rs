@@ -1,10 +1,8 @@
-//! A span source with little policy: spans come from the end of what was used; freed ones serve
-//! requests of their length, the last freed first. Pages skipped for alignment are lost.
+//! A span source with little policy. Pages skipped for alignment are lost.
 
 use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;
 
-/// A source that hands out spans from pages `0..total`.
 #[derive(Clone, Debug)]
 pub struct BumpSpans {
     total: u32,
@@ -14,12 +12,10 @@ pub struct BumpSpans {
 }
 
 impl BumpSpans {
-    /// Makes a source; all its pages are zero.
     pub const fn new(total: Pages) -> Self {
         Self { total: total.0, next: 0, free: BTreeMap::new(), live: 0 }
     }
 
-    /// Pages in live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live)
     }

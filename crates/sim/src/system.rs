@@ -1,7 +1,7 @@
 //! Mappings with real bytes, and a machine whose CPUs the test chooses.
 //!
-//! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
-//! place is always refused; moving copies.
+//! Over the system's allocator, for Miri and loom. Growth in place is always refused; moving
+//! copies.
 //! **Unsafe.** Allocates mappings, copies between them, frees each with its last part.
 
 use crate::fault::{Call, FaultPlan};
@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 
-/// `mapped`: bytes left.
 #[derive(Debug)]
 struct Block {
     at: usize,
@@ -24,15 +23,12 @@ struct Block {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the usable part's end.
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
     touch_ns: AtomicU64,
-    /// Where closed ranges begin.
     shut: Mutex<BTreeSet<usize>>,
 }
 
-/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SimSystem {
     state: Arc<State>,
@@ -44,7 +40,6 @@ impl SimSystem {
         Self { state: Arc::default(), faults }
     }
 
-    /// Sets the processor of every thread.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
@@ -53,7 +48,6 @@ impl SimSystem {
         self.state.touch_ns.store(ns, Ordering::Relaxed);
     }
 
-    /// Where closed ranges begin.
     pub fn shut_ranges(&self) -> BTreeSet<usize> {
         self.state.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -67,7 +61,7 @@ impl SimSystem {
     }
 
     fn new_block(&self, bytes: usize, align: usize) -> Option<usize> {
-        // By hand: the allocator clears what it aligns itself.
+        // The allocator clears what it aligns itself.
         let align = align.max(PAGE);
         let layout = Layout::from_size_align(bytes.checked_add(align)?, 16).ok()?;
         // SAFETY: the layout is not empty.
@@ -143,7 +137,7 @@ impl Mappings for SimSystem {
         if self.faults.refuses(Call::Move) {
             return false;
         }
-        // SAFETY: both are the caller's; the source reads as zeros from now on.
+        // SAFETY: both are the caller's.
         unsafe {
             Self::copy(at, to, bytes);
             (at as *mut u8).write_bytes(0, bytes);
@@ -165,7 +159,7 @@ impl Machine for SimSystem {
         self.state.touch_ns.load(Ordering::Relaxed)
     }
 
-    /// Touches are unseen: all of it.
+    /// Touches are unseen.
     fn resident(&self, _at: usize, bytes: usize) -> usize {
         bytes
     }

@@ -1,6 +1,6 @@
-//! Numbers and sizes in the values of options, for the library and `craton` alike.
+//! Numbers and sizes in the values of options.
 
-/// A number in digits alone, below 2^64.
+/// Digits alone, below 2^64.
 #[inline(never)]
 pub fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
@@ -12,8 +12,7 @@ pub fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Bytes: a number, or one with `K`, `M`, `G` or `T` (`KiB` …, `KB` …, in any case) for powers of
-/// 1024; below 2^64.
+/// With `K`, `M`, `G` or `T` (`KiB` …, `KB` …, in any case) for powers of 1024; below 2^64.
 pub fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

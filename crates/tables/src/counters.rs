@@ -1,26 +1,17 @@
-//! The counters of the statistics: name, unit, meaning.
-//!
-//! **What.** [`counters!`](macro@crate::counters) passes a table's rows to a macro;
-//! [`count_struct!`](crate::count_struct) declares a struct with a field for each. The order of
-//! rows is the layout of the structs in `craton.h`.
+//! The counters of the statistics. The order of rows is the layout of the structs in `craton.h`.
 
-/// In what a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A number that says what is there now.
     Now,
-    /// Counts up since the start of the process, or of its object.
+    /// Since the start of the process, or of its object.
     Since,
-    /// Bytes, now.
+    /// Now.
     Bytes,
-    /// A number for a word.
     Code,
-    /// Text.
     Text,
 }
 
 impl Unit {
-    /// As the documents name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Now => "now",
@@ -34,15 +25,13 @@ impl Unit {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// Its name in every form of the statistics.
     pub name: &'static str,
     pub unit: Unit,
-    /// Its meaning; Markdown.
+    /// Markdown.
     pub text: &'static str,
 }
 
-/// `counters!(TABLE, MACRO)` calls `MACRO!` with a table's rows `name: Unit, "text";`: `process`,
-/// `class`, `heap`, `cache` or `kit`.
+/// Calls `MACRO!` with rows `name: Unit, "text";` of `process`, `class`, `heap`, `cache` or `kit`.
 #[macro_export]
 macro_rules! counters {
     (process, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
@@ -169,7 +158,6 @@ macro_rules! counters {
     } };
 }
 
-/// For [`counters!`](crate::counters): passes rows to a macro, or declares a struct of them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! with_rows {
@@ -179,7 +167,7 @@ macro_rules! with_rows {
         $vis struct $Name { $(#[doc = $text] pub $name: u64,)* $($rest)* }
 
         impl $Name {
-            /// The numbers with their names, in the order of the layout.
+            /// In the layout's order.
             pub fn numbers(&self) -> [(&'static str, u64); [$(stringify!($name)),*].len()] {
                 [$((stringify!($name), self.$name)),*]
             }
@@ -188,8 +176,7 @@ macro_rules! with_rows {
     ([$then:ident] $($rows:tt)*) => { $then! { $($rows)* } };
 }
 
-/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct with a public `u64` for each
-/// row, then `MORE` fields; its method `numbers` returns the rows.
+/// `count_struct! { TABLE, struct NAME { MORE } }`: a public `u64` for each row, then `MORE`.
 #[macro_export]
 macro_rules! count_struct {
     ($table:ident, $($item:tt)*) => { $crate::counters! { $table, @struct $($item)* } };
@@ -201,18 +188,14 @@ macro_rules! rows {
     };
 }
 
-/// The process's numbers: `struct craton_segment` behind its magic and version.
+/// `struct craton_segment` behind its magic and version.
 pub const PROCESS: &[Counter] = counters!(process, rows);
-/// Numbers of a size class.
 pub const CLASS: &[Counter] = counters!(class, rows);
-/// Numbers of a heap of `craton_heap_create`.
+/// Of a heap of `craton_heap_create`.
 pub const HEAP: &[Counter] = counters!(heap, rows);
-/// Numbers of an object cache.
 pub const CACHE: &[Counter] = counters!(cache, rows);
-/// Numbers of the debugging kit.
 pub const KIT: &[Counter] = counters!(kit, rows);
 
-/// The text fields of a process's statistics.
 pub const TEXTS: &[Counter] = &[
     Counter { name: "exe", unit: Unit::Text, text: "the process's name as the kernel has it, at most 15 bytes" },
     Counter { name: "cache_mode_name", unit: Unit::Text, text: "`cache_mode` in a word" },
@@ -220,7 +203,7 @@ pub const TEXTS: &[Counter] = &[
     Counter { name: "page_heap", unit: Unit::Text, text: "the option `page_heap`: `temeraire` or `frames`" },
 ];
 
-/// A word for each code of a counter, and what it means.
+/// Of a counter, with their meaning.
 pub type Codes = [(&'static str, &'static str)];
 
 pub const CACHE_MODES: &Codes = &[

@@ -2,34 +2,30 @@
 
 use core::fmt;
 
-/// Bytes that the path of `stats_file` and `trace` has at most.
+/// Of `stats_file` and `trace`, in bytes.
 pub const PATH_MOST: usize = 511;
-/// The smallest limit: the heap's tables take a third of it before the first object.
+/// The heap's tables take a third of it before the first object.
 pub const LIMIT_LEAST: u64 = 1 << 20;
 
-/// What values an option takes, as in the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One of these words.
     Words(&'static [&'static str]),
-    /// Bytes, such as `512K`, up to a maximum.
     Bytes(u64),
-    /// A decimal number from a minimum to a maximum, or one of the words.
+    /// From a minimum to a maximum.
     Count(&'static [&'static str], u64, u64),
-    /// A percentage from 0 to 100.
+    /// 0 to 100.
     Percent,
-    /// Bytes, from a least number on, or one of the words.
+    /// From a minimum on.
     Amount(&'static [&'static str], u64),
-    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%`, or one of the words.
+    /// At least [`LIMIT_LEAST`] bytes, or a percentage.
     Limit(&'static [&'static str]),
-    /// Words by commas, perhaps targets behind a colon.
+    /// By commas, perhaps targets behind a colon.
     Checks(&'static [&'static str]),
-    /// A path of at most [`PATH_MOST`] bytes; an empty one for none.
+    /// At most [`PATH_MOST`] bytes; empty for none.
     Path,
 }
 
 impl Form {
-    /// The words among its values.
     pub const fn words(&self) -> &'static [&'static str] {
         match *self {
             Self::Words(words)
@@ -41,7 +37,6 @@ impl Form {
         }
     }
 
-    /// Its other values in the help.
     pub const fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Words(_) | Self::Checks(_) => &[],
@@ -65,36 +60,26 @@ impl fmt::Display for Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The option can be set at any time.
     Live,
-    /// The option can be set only before the first request of the process.
+    /// Before the process's first request.
     Start,
-    /// The option can be set only before this happens.
     Before(&'static str),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Its name.
     pub key: &'static str,
-    /// Its values.
     pub form: Form,
-    /// Its value unless set, as the getter shows it.
     pub default: &'static str,
-    /// When it may be set.
     pub when: When,
-    /// The message for a value that it does not take.
     pub refusal: &'static str,
-    /// Its effect, in a line.
     pub text: &'static str,
-    /// The rest, for `docs/options.md`; Markdown.
+    /// For `docs/options.md`; Markdown.
     pub more: &'static str,
 }
 
-/// Declares [`Key`], [`OPTIONS`] and [`NO_SUCH_KEY`] from a row for each option.
 macro_rules! options {
     ($first:ident $first_key:ident { $($first_row:tt)* } $($name:ident $key:ident { $($row:tt)* })*) => {
-        /// Names an option; its number is the row's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Key {
@@ -104,17 +89,14 @@ macro_rules! options {
         }
 
         impl Key {
-            /// Every option, by the alphabet.
             pub const ALL: [Self; OPTIONS.len()] = [Self::$first $(, Self::$name)*];
         }
 
-        /// A row for each option, by the alphabet.
         pub const OPTIONS: [Choice; [stringify!($first) $(, stringify!($name))*].len()] = [
             Choice { key: stringify!($first_key), $($first_row)* }
             $(, Choice { key: stringify!($key), $($row)* })*
         ];
 
-        /// The message for a key that is not in the table.
         pub const NO_SUCH_KEY: &str = concat!(
             "no such key (keys: ", stringify!($first_key) $(, ", ", stringify!($key))*, "); ignored"
         );
@@ -122,12 +104,10 @@ macro_rules! options {
 }
 
 impl Key {
-    /// The option of this name.
     pub fn named(key: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|k| k.row().key.as_bytes() == key)
     }
 
-    /// Its row.
     pub const fn row(self) -> &'static Choice {
         const ROWS: &[Choice] = &OPTIONS;
         &ROWS[self as usize]

@@ -1,9 +1,7 @@
-//! Text from outside, made safe to print: names of programs and files, values of options.
-//!
-//! **What.** Control characters, from ASCII and from U+0080 to U+009F, and invalid UTF-8 become
-//! question marks. So no name begins a new line or moves a terminal's cursor.
+//! Text made safe to print: control characters (U+0080 to U+009F too) and invalid UTF-8 become
+//! question marks.
 
-/// Makes text plain, in place; its length stays.
+/// The length stays.
 pub fn make_plain(text: &mut [u8]) {
     let mut at = 0;
     while at < text.len() {

@@ -19,7 +19,6 @@ fn options_stand_by_the_alphabet_and_are_found_by_name() {
 
 #[test]
 fn a_refusal_names_every_word_that_the_option_takes() {
-    // The message of `debug` is about missing memory: the kit reports the wrong word of a value.
     for Choice { key, form, refusal, .. } in OPTIONS.iter().filter(|o| !matches!(o.form, Form::Checks(_))) {
         for word in form.words() {
             assert!(refusal.contains(word), "{key}: {word} is not in {refusal}");

@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::Arc;
 
-/// A disk file in memory: a crash keeps what was synced, and any part of the rest.
+/// A crash keeps what was synced, and any part of the rest.
 #[derive(Default, Clone)]
 struct Disk(Arc<Mutex<(Vec<u8>, Vec<u8>)>>);
 
@@ -36,7 +36,7 @@ fn log(disks: &[Disk; 2]) -> Log {
     Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 77)
 }
 
-/// Begins a generation as a sync point of the heap does.
+/// As a sync point of the heap does.
 fn begin(log: &Log, generation: u64, epoch: u64) {
     log.prepare(generation).unwrap();
     log.begin(generation, epoch);
@@ -75,7 +75,7 @@ fn records_are_read_from_the_heaps_generation_on() {
     one.append(Record::Del { key: b"b" }, 0);
     one.flush().unwrap();
     set(&one, "c", 0);
-    // The heap's sync point comes between: `c` may be in it, and is in the log too.
+    // `c` may be in the heap's sync point, and is in the log too.
     begin(&one, 6, 0);
     set(&one, "d", 0);
     one.flush().unwrap();
@@ -103,7 +103,7 @@ fn a_log_of_a_generation_without_records_is_needed_too() {
     set(&one, "b", 0);
     one.flush().unwrap();
     assert_eq!(read(&disks, 3), ["a=v", "b=v"]);
-    // The first file shows that a second follows.
+    // Shows that a second file follows.
     *disks[0].0.lock().unwrap() = Default::default();
     assert_eq!(replay(&disks, 3), (vec!["a=v".to_owned()], Err(ReplayError::Missing(0))));
 }
@@ -131,7 +131,6 @@ fn a_damaged_frame_before_a_whole_one_is_named() {
             "{bit}"
         );
     }
-    // Each bit of the head.
     for bit in 0..8 * 8 * HEADER_WORDS {
         let mut damaged = image.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -140,13 +139,12 @@ fn a_damaged_frame_before_a_whole_one_is_named() {
     }
 }
 
-/// A disk that has no room for a while.
 struct Full(Disk, Arc<std::sync::atomic::AtomicBool>);
 
 impl LogFile for Full {
     fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
         if self.1.load(std::sync::atomic::Ordering::SeqCst) {
-            // A part of it may be written.
+            // A part may be written.
             self.0.write(at, &bytes[..bytes.len() / 2])?;
             return Err(Error::from_raw_os_error(28));
         }
@@ -235,7 +233,7 @@ fn a_torn_frame_is_no_frame() {
                 torn.truncate(at)
             }
             disks[0].0.lock().unwrap().0 = torn;
-            // Bytes between the frames belong to neither.
+            // Bytes between frames count for neither.
             let found = read(&disks, 2);
             assert!(
                 found == ["a=v"] || found == ["a=v", "b=v"] && flip && at < whole.next_multiple_of(8),
@@ -254,7 +252,7 @@ fn frames_of_another_session_are_not_read() {
         set(&one, key, 0);
         one.flush().unwrap();
     }
-    // An older copy of the heap begins the same generation anew.
+    // An older copy of the heap begins the generation anew.
     let two = log(&disks);
     begin(&two, 5, 0);
     set(&two, "z", 0);

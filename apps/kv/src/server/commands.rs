@@ -1,10 +1,4 @@
-//! The commands: arguments in, a reply out.
-//!
-//! **What.** Each command appends one reply to the connection's buffer. Commands of several keys
-//! are as many operations: other clients may see some of them done and some not.
-//!
-//! **Failure.** A wrong name, number of arguments or value is an error reply that names it, and
-//! nothing has changed.
+//! The commands: arguments in, a reply out. An error reply names the fault; nothing has changed.
 
 use super::cursors::Cursors;
 use super::reply::{NULL, OK, array, bulk, bulk_head, error, integer, simple};
@@ -14,7 +8,7 @@ use crate::store::{Store, StoreError};
 use crate::tree::{Tree, When};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keys of one call of `SCAN`, by default.
+/// By default.
 const SCAN_COUNT: i64 = 10;
 
 const SYNTAX: &str = "ERR syntax error";
@@ -25,38 +19,34 @@ pub struct Context<S: Store> {
     pub tree: Tree<S>,
     pub cursors: Cursors,
     pub counters: Counters,
-    /// Memory of a cleared tree waits to be freed.
+    /// A cleared tree waits to be freed.
     pub has_dead: AtomicBool,
     pub about: About,
 }
 
-/// What `INFO` reports.
+/// For `INFO`.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub port: u16,
-    /// The failures that an acknowledged write survives.
+    /// Failures that an acknowledged write survives.
     pub promise: String,
     pub file: String,
     pub threads: usize,
     pub model: String,
 }
 
-/// The connection's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
-    /// The heap is unchanged.
     Read,
-    /// The reply waits for a sync point, where there are any.
+    /// The reply waits for a sync point, if there are any.
     Wrote,
     Close,
-    /// The server ends.
     Shutdown,
 }
 
 /// Fewest and most arguments, name included; 0: unlimited.
 type Arity = (usize, usize);
 
-/// In upper case.
 const COMMANDS: [(&str, Arity); 27] = [
     ("GET", (2, 2)),
     ("SET", (3, 0)),
@@ -87,7 +77,7 @@ const COMMANDS: [(&str, Arity); 27] = [
     ("POST", (1, 0)),
 ];
 
-/// A full disk refuses these.
+/// Refused on a full disk.
 const WRITES: [&str; 9] = ["SET", "DEL", "UNLINK", "INCR", "DECR", "INCRBY", "DECRBY", "FLUSHALL", "FLUSHDB"];
 
 const LONGEST_NAME: usize = 8;
@@ -187,7 +177,6 @@ fn dispatch<S: Store>(
     }
 }
 
-/// Commands about the connection and the server.
 fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut Vec<u8>) -> After {
     match name {
         "PING" if args.len() == 2 => bulk(out, args.get(1)),
@@ -199,7 +188,7 @@ fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut V
             None => error(out, NO_NUMBER),
         },
         "INFO" => bulk(out, info::text(context, args).as_bytes()),
-        // Clients complete names by the list, and work without it.
+        // Clients work without the list.
         "COMMAND" if is(args.get(1), "COUNT") => integer(out, COMMANDS.len() as i64 - 1),
         "COMMAND" => array(out, 0),
         "CONFIG" => info::config(context, args, out),
@@ -212,7 +201,7 @@ fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut V
             return After::Close;
         }
         "SHUTDOWN" => return After::Shutdown,
-        // A form of a browser: the rest is not from a client.
+        // A browser's form: the rest is not from a client.
         _ => {
             error(out, "ERR this is no HTTP server");
             return After::Close;
@@ -244,7 +233,7 @@ fn set<S: Store>(tree: &Tree<S>, args: Args<'_>, out: &mut Vec<u8>) -> Result<Af
                 error(out, &format!("ERR SET {}: keys that expire are not supported", text(&upper)));
                 return Ok(After::Read);
             }
-            // Keys have no time to live, so it is kept.
+            // Keys do not expire.
             b"KEEPTTL" => {}
             _ => {
                 error(out, SYNTAX);
@@ -285,7 +274,7 @@ fn add<S: Store>(tree: &Tree<S>, key: &[u8], by: Option<i64>, out: &mut Vec<u8>)
     }
 }
 
-/// One step of a scan, or the arguments' fault.
+/// `Some`: the arguments' fault.
 fn scan<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) -> Result<Option<&'static str>, StoreError> {
     let cursor = std::str::from_utf8(args.get(1)).ok().and_then(|text| text.parse::<u64>().ok());
     let (mut pattern, mut count, mut is_string) = (&b"*"[..], SCAN_COUNT, true);
@@ -334,7 +323,7 @@ fn flush<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) -> R
         return Ok(After::Read);
     }
     context.tree.clear()?;
-    // ORDERING: pairs with the acquire of the thread that frees it.
+    // ORDERING: pairs with the acquire in `keep`.
     context.has_dead.store(true, Ordering::Release);
     out.extend_from_slice(OK);
     Ok(After::Wrote)
@@ -346,7 +335,7 @@ fn unknown(args: Args<'_>, out: &mut Vec<u8>) -> After {
         message += &format!("'{}' ", text(arg));
     }
     error(out, &message);
-    // As for POST: a second line of HTTP.
+    // A second line of HTTP.
     if is(args.get(0), "HOST:") { After::Close } else { After::Read }
 }
 
@@ -354,7 +343,7 @@ pub fn is(text: &[u8], name: &str) -> bool {
     text.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// A client's bytes, escaped for a message.
+/// Escaped for a message.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.len().min(128);
     bytes[..end].escape_ascii().to_string()

@@ -1,10 +1,5 @@
-//! A connection: bytes in, commands run, replies out.
-//!
-//! **State.** `input` holds a command that has begun; `output` unsent replies. Commands wait in
-//! `input` while more than [`MOST_OUTPUT`] bytes of replies wait for the client.
-//!
-//! **Failure.** Bytes that break the protocol are answered by an error, and the connection closes
-//! once that is sent. A client that goes away loses only its replies.
+//! A connection: bytes in, commands run, replies out. After bytes that break the protocol it sends
+//! an error and closes.
 
 use super::commands::{After, Context, run};
 use super::reply::error;
@@ -15,10 +10,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 
-/// Replies that may wait before further commands do.
+/// Unsent replies up to which commands run.
 const MOST_OUTPUT: usize = 4 << 20;
 
-/// Larger buffers are freed when empty.
+/// Larger empty buffers are freed.
 const KEPT: usize = 256 << 10;
 
 pub struct Connection {
@@ -27,20 +22,20 @@ pub struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     sent: usize,
-    /// The sync point for which the replies wait.
+    /// For the replies' sync point.
     pub ticket: Option<u64>,
-    /// `input` holds whole commands, which wait for the client to read replies.
+    /// Whole commands wait for the client to read replies.
     is_paused: bool,
     /// `output` acknowledges a write.
     wrote: bool,
     wants_shutdown: bool,
-    /// No command runs any more: the last reply is sent, then late input is dropped, so that
-    /// closing the socket does not discard the reply.
+    /// No command runs. After the last reply late input is dropped: closing the socket must not
+    /// discard the reply.
     is_closing: bool,
     is_draining: bool,
     /// There may be more to read or run once the ticket is removed.
     pub has_more: bool,
-    /// The stream has ended, of which no further event reports.
+    /// The stream has ended: no further event comes.
     pub is_ended: bool,
 }
 
@@ -49,7 +44,7 @@ pub enum State {
     Open,
     /// There may be more to read or run.
     Ready,
-    /// The replies wait for a sync point: request a ticket.
+    /// The replies wait: request a ticket.
     Wrote,
     Closed,
     Shutdown,
@@ -74,8 +69,8 @@ impl Connection {
         }
     }
 
-    /// Sends replies, then reads and runs once, so that others have their turn. With `holds`,
-    /// replies to writes stay until the ticket is removed.
+    /// Reads and runs once, so that others have their turn. With `holds`, replies to writes wait
+    /// for a ticket.
     pub fn serve<S: Store>(&mut self, context: &Context<S>, chunk: &mut [u8], holds: bool) -> State {
         self.has_more = self.ticket.is_some();
         if self.has_more {
@@ -104,7 +99,7 @@ impl Connection {
                 Err(why) => return after(why.kind()),
             };
             self.receive(context, &chunk[..len]);
-            // A read that did not fill the buffer got everything but the end.
+            // A read that did not fill the buffer got all.
             is_more = len == chunk.len() || self.is_ended;
         }
         if holds && std::mem::take(&mut self.wrote) {
@@ -129,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Keeps the rest as input.
+    /// The rest becomes input.
     fn run_all<S: Store>(&mut self, context: &Context<S>, mut data: Vec<u8>) {
         let used = self.run_some(context, &data);
         if used == data.len() && data.capacity() > KEPT {
@@ -139,7 +134,7 @@ impl Connection {
         self.input = data;
     }
 
-    /// Runs the whole commands; returns their bytes.
+    /// The bytes of whole commands.
     fn run_some<S: Store>(&mut self, context: &Context<S>, data: &[u8]) -> usize {
         let (mut used, mut commands) = (0, 0);
         self.is_paused = false;
@@ -177,7 +172,7 @@ impl Connection {
         used
     }
 
-    /// `Ready` when all is sent and more may be read.
+    /// `Ready`: all is sent, and more may be read.
     pub fn send(&mut self) -> State {
         while self.sent < self.output.len() {
             match self.socket.write(&self.output[self.sent..]) {
@@ -194,7 +189,7 @@ impl Connection {
         }
         if self.is_closing && !self.is_draining {
             self.is_draining = true;
-            // The client may be gone already, which the next read finds.
+            // The next read finds a client that left.
             let _ = self.socket.shutdown(Shutdown::Write);
         }
         State::Ready
@@ -209,7 +204,6 @@ impl Connection {
     }
 }
 
-/// After a socket refused.
 fn after(kind: ErrorKind) -> State {
     match kind {
         ErrorKind::WouldBlock => State::Open,

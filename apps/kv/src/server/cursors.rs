@@ -1,9 +1,5 @@
-//! Cursors of `SCAN`: numbers for the keys at which scans go on.
-//!
-//! **What.** Keys do not fit the number that the protocol wants. The server keeps the key for each
-//! number, for the [`MOST`] latest steps.
-//!
-//! **Failure.** An unknown or forgotten number is refused; the client begins again.
+//! Cursors of `SCAN`: the protocol wants numbers, so the server keeps the keys of the latest steps.
+//! An unknown number is refused.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,13 +11,13 @@ pub struct Cursors(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The number of the first of `keys`, less one: numbers begin at 1.
+    /// The first key's number, less one: numbers begin at 1.
     forgotten: u64,
     keys: VecDeque<Box<[u8]>>,
 }
 
 impl Cursors {
-    /// The number can be used more than once.
+    /// The number can be used again.
     pub fn keep(&self, key: Box<[u8]>) -> u64 {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.keys.len() == MOST {

@@ -1,10 +1,8 @@
 //! Patterns of `SCAN … MATCH`: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a plain character.
-//!
-//! **Cost.** At worst the pattern's length times the text's.
 
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // The last `*`, and the text behind its present match.
+    // The last `*`, and the text behind its match.
     let mut star: Option<(usize, usize)> = None;
     loop {
         if pattern.get(p) == Some(&b'*') {
@@ -32,7 +30,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Matches one byte with the element at `p`; returns the next element's place.
+/// Returns the next element's place if `byte` matches.
 fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match pattern[p] {
         b'?' => Some(p + 1),
@@ -46,7 +44,7 @@ fn set(pattern: &[u8], mut p: usize, byte: u8) -> Option<usize> {
     let is_negated = pattern.get(p) == Some(&b'^');
     p += usize::from(is_negated);
     let mut is_in = false;
-    // A set without its end ends with the pattern.
+    // The pattern may end a set.
     while p < pattern.len() && pattern[p] != b']' {
         if pattern[p] == b'\\' && p + 1 < pattern.len() {
             p += 1;

@@ -1,4 +1,4 @@
-//! The server's replies about itself: `INFO`, `CONFIG GET`, `HELLO`.
+//! `INFO`, `CONFIG GET`, `HELLO`.
 
 use super::commands::{Context, is};
 use super::reply::{array, bulk, error, integer};
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The text of all sections, or of those named.
+/// All sections, or those named.
 pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
     let Context { about, counters, .. } = context;
     let mut out = String::new();
@@ -63,7 +63,6 @@ pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
     out
 }
 
-/// Clients read these before they measure.
 pub fn config<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) {
     if !is(args.get(1), "GET") || args.len() < 3 {
         return error(out, "ERR CONFIG: only GET is supported, options are given at the start");

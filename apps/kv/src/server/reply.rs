@@ -1,6 +1,6 @@
-//! Replies of the Redis protocol, version 2, appended to a buffer.
+//! Replies of the Redis protocol, version 2.
 
-/// The length that means: no value.
+/// No value.
 pub const NULL: &[u8] = b"$-1\r\n";
 pub const OK: &[u8] = b"+OK\r\n";
 
@@ -8,7 +8,7 @@ pub fn simple(out: &mut Vec<u8>, text: &str) {
     line(out, b'+', text.as_bytes());
 }
 
-/// Ends of lines in `text`, which a client may have sent, become blanks.
+/// Ends of lines, perhaps a client's, become blanks.
 pub fn error(out: &mut Vec<u8>, text: &str) {
     line(out, b'-', text.replace(['\r', '\n'], " ").as_bytes());
 }
@@ -22,7 +22,7 @@ pub fn integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The head of an array of `len` replies.
+/// Of `len` replies.
 pub fn array(out: &mut Vec<u8>, len: usize) {
     head(out, b'*', len);
 }

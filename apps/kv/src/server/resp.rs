@@ -1,12 +1,5 @@
-//! Requests of the Redis protocol, version 2, and inline commands, from bytes as they arrive.
-//!
-//! **What.** [`Parser::parse`] finds one command in the bytes received so far. It remembers its
-//! progress, so that a command in many parts is read once.
-//!
-//! **Units.** Arguments are ranges of bytes from the beginning of the command.
-//!
-//! **Failure.** Bytes that break the protocol are an error with the reason; the connection must
-//! close, since the next command's beginning is unknown.
+//! Requests of the Redis protocol, version 2, and inline commands. A command in many parts is read
+//! once. After an error the connection must close: the next command's beginning is unknown.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,11 +13,10 @@ const LONGEST_COMMAND: usize = 1 << 30;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtocolError {
     LineTooLong,
-    /// No number, or too large.
     Count,
-    /// Negative, no number, or beyond 512 MiB.
+    /// No number, negative, or beyond 512 MiB.
     Length,
-    /// An argument begins with this byte instead of `$`.
+    /// This byte instead of `$`.
     NoLength(u8),
     Quotes,
     CommandTooLong,
@@ -46,27 +38,25 @@ impl fmt::Display for ProtocolError {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
     Incomplete,
-    /// A command of this many bytes. Without arguments it is an empty line: ignore it.
+    /// Bytes. Without arguments it is an empty line.
     Command(usize),
 }
 
-/// The parser's progress in the command.
 #[derive(Default)]
 pub struct Parser {
     args: Vec<Range<usize>>,
-    /// Inline commands without quotes and escapes; `args` point here if it is not empty.
+    /// Inline arguments without quotes and escapes, if not empty.
     inline: Vec<u8>,
-    /// Arguments to come; `None` before the first line is complete.
+    /// Arguments; `None` before the first line is complete.
     left: Option<usize>,
-    /// Of the argument that has begun.
+    /// Of the current argument.
     length: Option<usize>,
     at: usize,
-    /// Bytes without an end of line.
     searched: usize,
 }
 
 impl Parser {
-    /// `data` begins with the bytes of the last call if that was incomplete.
+    /// `data` begins with an incomplete command's bytes, if any.
     pub fn parse(&mut self, data: &[u8]) -> Result<Parsed, ProtocolError> {
         if self.left.is_none() {
             self.args.clear();
@@ -116,7 +106,7 @@ impl Parser {
         Ok(Parsed::Command(used))
     }
 
-    /// The arguments of the command found in `data`.
+    /// Of the command in `data`.
     pub fn args<'a>(&'a self, data: &'a [u8]) -> Args<'a> {
         let bytes = if self.inline.is_empty() { data } else { &self.inline };
         Args { bytes, ranges: &self.args }
@@ -126,7 +116,7 @@ impl Parser {
         (self.left, self.length, self.at, self.searched) = (None, None, 0, 0);
     }
 
-    /// The end of the line at `at`, without its mark; moves `at` behind it.
+    /// The line's end; `at` moves behind it.
     fn line(&mut self, data: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let found = data[self.searched..].iter().position(|byte| *byte == b'\n');
         let end = found.map_or(data.len(), |found| self.searched + found);
@@ -158,7 +148,6 @@ impl<'a> Args<'a> {
         self.ranges.get(i).map_or(&[], |range| &self.bytes[range.clone()])
     }
 
-    /// The arguments from the `from`-th on.
     pub fn from(&self, from: usize) -> impl Iterator<Item = &'a [u8]> {
         let Self { bytes, ranges } = *self;
         ranges.iter().skip(from).map(move |range| &bytes[range.clone()])
@@ -172,7 +161,7 @@ pub fn number(text: &[u8]) -> Option<i64> {
     if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// Words divided by blanks, with the quotes and escapes of redis-cli.
+/// As redis-cli quotes and escapes.
 fn split_inline(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>) -> Result<(), ProtocolError> {
     let mut rest = line.iter().copied().peekable();
     loop {
@@ -189,7 +178,7 @@ fn split_inline(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>) ->
                 (Some(b), None) if b.is_ascii_whitespace() => break,
                 (Some(b @ (b'"' | b'\'')), None) => quote = Some(b),
                 (Some(b), Some(q)) if b == q => {
-                    // Behind a closing quote only a blank may follow.
+                    // A blank must follow.
                     if rest.peek().is_some_and(|b| !b.is_ascii_whitespace()) {
                         return Err(ProtocolError::Quotes);
                     }

@@ -10,7 +10,6 @@ fn each_group_is_counted_with_and_without_the_instruction() {
         .map(|group| group.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as u16).sum())
         .collect();
     for ones in [Ones::new(), Ones::portable()] {
-        // Groups that are not whole stay as they are.
         let mut counts = [7; 5];
         ones.count::<8>(&words, &mut counts);
         assert_eq!(counts[..4], expected);

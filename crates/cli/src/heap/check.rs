@@ -1,4 +1,4 @@
-//! `craton heap check`: every invariant, and the first damage with its place.
+//! `craton heap check`.
 
 use super::print::show;
 use super::recovery::{Recovery, plural};
@@ -16,7 +16,6 @@ use std::process::ExitCode;
 struct Row {
     file: String,
     is_whole: bool,
-    /// The damaged part, its offset, and the region of the file.
     damage: Option<String>,
     damage_at: Option<u64>,
     damage_in: Option<String>,

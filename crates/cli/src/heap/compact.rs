@@ -1,8 +1,4 @@
-//! `craton heap compact`: empty slabs and free ranges go back to the system.
-//!
-//! **What.** The heap is opened as a program would open it, which recovers it. Then its clock
-//! runs forward until all free memory has decayed: free ranges lose their place on the disk, and
-//! the file its free end. No object moves.
+//! `craton heap compact`. The heap's clock runs forward until all free memory has decayed.
 
 use super::print::show;
 use super::recovery::{Recovery, plural};
@@ -18,10 +14,8 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Milliseconds in which free memory decays to nothing.
 const DECAY_MS: u64 = 10_000;
-/// Rounds without a change that end the work: slabs, ranges and the end of the file follow each
-/// other.
+/// Rounds without a change: slabs, ranges and the end of the file follow each other.
 const QUIET: u32 = 4;
 
 #[derive(Serialize)]
@@ -79,7 +73,6 @@ impl UseMedium for Compact {
         let (mut now, mut quiet, mut last) = (0, 0, (0, 0));
         while quiet < QUIET {
             heap.maintain(now);
-            // Settle the round's frees, so that the next round may release them.
             heap.settle();
             now += DECAY_MS;
             let found = (heap.medium().len(), heap.extent_stats().reclaimed_pages);

@@ -1,7 +1,4 @@
-//! `craton heap create`: a new heap file.
-//!
-//! **Failure.** The file is made beside its name and linked to it when it is whole and durable: a
-//! crash in between leaves no half-made heap there, and an existing file stays as it is.
+//! `craton heap create`. The file is made beside its name and linked to it when whole and durable.
 
 use super::file;
 use super::print::show;
@@ -20,9 +17,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Bytes of the file before the heap makes it longer.
 const FIRST: u64 = 1 << 20;
-/// Bytes that a new heap may take: headers and rings of all lanes, and the first unit.
+/// Headers and rings of all lanes, and the first unit.
 const ROOM: u64 = 64 << 20;
 
 #[derive(Serialize)]
@@ -55,7 +51,7 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the whole heap, durable, under another name.
+/// Whole and durable, under another name.
 fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
     let path = &args.file;
     let model = Model::parse(&args.model).unwrap_or(Model::Log);

@@ -27,7 +27,7 @@ struct SlabLine {
     object_bytes: u32,
     room: u32,
     objects: u32,
-    /// The class before, and its live objects.
+    /// Of the class before.
     old_object_bytes: Option<u32>,
     old_objects: u32,
     live_bytes: u64,
@@ -76,7 +76,6 @@ pub fn dump(args: &HeapDump, json: Option<&mut Output>) -> Result<ExitCode, Fail
     let lists = [slabs_text(&row), extents_text(&row), log_text(&row), roots_text(&row)];
     let lists: Vec<String> = lists.into_iter().filter(|list| !list.is_empty()).collect();
     let text = note + &lists.join("\n");
-    // The picture alone, if it goes there.
     let is_shown = svg.as_ref().is_none_or(|svg| !svg.is_standard());
     show(if is_shown { &text } else { "" }, "heap dump", row, json)?;
     Ok(ExitCode::SUCCESS)

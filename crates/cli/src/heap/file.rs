@@ -1,6 +1,4 @@
 //! A heap file by its path: how to open it, and what is wrong with it.
-//!
-//! **Failure.** One line: the file, the error, and the next step where there is one.
 
 use crate::failure::Failure;
 use crate::output::is_one_file;
@@ -19,12 +17,10 @@ use std::path::{Path, PathBuf};
 const LEAST: u64 = 65536;
 const PAGE: u64 = 4096;
 
-/// A failure that names the file.
 pub fn failed(path: &Path, why: impl Display) -> Failure {
     Failure::Failed(format!("{}: {why}", path.display()))
 }
 
-/// The error of opening or changing a file.
 pub fn refused(path: &Path, why: FileError) -> Failure {
     let name = path.display();
     match why {
@@ -39,7 +35,6 @@ pub fn refused(path: &Path, why: FileError) -> Failure {
     }
 }
 
-/// The error of a heap in a file.
 pub fn broken(path: &Path, why: Error) -> Failure {
     match why {
         Error::NotAHeap { found } => failed(path, format!("not a heap file: it begins with {found:#018x}")),
@@ -53,18 +48,15 @@ pub fn broken(path: &Path, why: Error) -> Failure {
     }
 }
 
-/// The path for system calls.
 pub fn c_path(path: &Path) -> Result<CString, Failure> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(path, "a path has no zero byte"))
 }
 
-/// The journal of a heap on a disk that was not closed.
 pub fn journal(path: &Path) -> Option<PathBuf> {
     Some(path.with_added_extension(JOURNAL_EXTENSION)).filter(|journal| journal.exists())
 }
 
-/// Refuses a file that is not closed and has a log of craton-kv: only that program can do the log
-/// again, and would find it void after a repair.
+/// Only craton-kv can redo its log, and would find it void after a repair.
 pub fn refuse_log(path: &Path) -> Result<(), Failure> {
     let Some(log) = ["log0", "log1"].map(|name| path.with_added_extension(name)).into_iter().find(|log| log.exists())
     else {
@@ -74,7 +66,6 @@ pub fn refuse_log(path: &Path) -> Result<(), Failure> {
     Err(failed(path, format!("{log} may hold acknowledged writes: start `craton-kv --file {name} --sync always` once")))
 }
 
-/// Refuses to write figures or a picture over the heap file.
 pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let is_same =
         |output: &Path| matches!((fs::metadata(path), fs::metadata(output)), (Ok(a), Ok(b)) if is_one_file(&a, &b));
@@ -86,7 +77,7 @@ pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> 
     }
 }
 
-/// Refuses a file whose journal holds later contents.
+/// The journal holds later contents.
 pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     match journal(path) {
@@ -99,7 +90,7 @@ pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens the file. `room`: bytes that it may grow by.
+/// `room`: bytes that it may grow by.
 pub fn open(path: &Path, access: Access, room: u64) -> Result<PersistentFile, Failure> {
     let limit = match fs::metadata(path) {
         Ok(it) if it.is_file() => (it.len().max(PAGE) + room).next_multiple_of(PAGE),
@@ -110,18 +101,17 @@ pub fn open(path: &Path, access: Access, room: u64) -> Result<PersistentFile, Fa
     PersistentFile::open(&c_path(path)?, options).map_err(|why| refused(path, why))
 }
 
-/// Options of a new file of at most `limit` bytes, with room for what is written at once.
+/// With room for what is written at once.
 pub fn new_options(limit: u64) -> FileOptions {
     FileOptions { room: Room::Reserved, ..FileOptions::new(limit) }
 }
 
-/// Length, and bytes on the disk.
 pub fn sizes(path: &Path) -> Result<(u64, u64), Failure> {
     let it = fs::metadata(path).map_err(|e| failed(path, e))?;
     Ok((it.len(), it.blocks() * 512))
 }
 
-/// Makes a damaged file an error: the medium panics rather than read beyond its end.
+/// The medium panics rather than read beyond its end.
 pub fn report_panics(path: &Path) {
     let name = crate::terminal::plain(&path.display().to_string());
     std::panic::set_hook(Box::new(move |info| {

@@ -1,6 +1,4 @@
-//! `craton heap info`: what the superblock and the state say, and what the medium promises.
-//!
-//! **Failure.** A file that only others may write is shown without its medium's promise.
+//! `craton heap info`. A file that only others may write is shown without its medium's promise.
 
 use super::print::{lines, show};
 use super::{file, view};
@@ -21,7 +19,7 @@ struct Row {
     version: u32,
     model: &'static str,
     uuid: String,
-    /// Seconds since 1970.
+    /// Since 1970.
     created_s: Option<f64>,
     lanes: u32,
     half_ring_lines: u32,
@@ -91,10 +89,9 @@ pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// What contents of the file survive.
 fn promise(path: &Path) -> Result<&'static str, Failure> {
     let has_journal = file::journal(path).is_some();
-    // Only a shared mapping shows whether the file lies on persistent memory. Nothing is stored.
+    // Only a shared mapping shows whether the file lies on persistent memory.
     let opened = file::open(path, Access::ReadWrite, 0);
     Ok(match opened.map(|file| (file.promise(), file.is_on_disk())) {
         Ok((Promise::PowerFailure, _)) => "a power failure (persistent memory)",
@@ -105,7 +102,6 @@ fn promise(path: &Path) -> Result<&'static str, Failure> {
     })
 }
 
-/// A UUID as people write it.
 pub fn uuid(uuid: u128) -> String {
     let hex = format!("{uuid:032x}");
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")

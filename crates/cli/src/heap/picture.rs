@@ -1,10 +1,5 @@
-//! The picture of a heap: a cell for each unit of 64 KiB, coloured by what it holds.
-//!
-//! **What.** Cells run from left to right and from top to bottom. A cell has the colour of the
-//! kind with the most bytes in it; the shade of a slab grows with its live bytes. The legend has
-//! the sums of `craton heap stats`.
-//!
-//! **Units.** Pixels; in a large heap a cell is several units.
+//! The picture of a heap: a cell for each unit of 64 KiB, several in a large heap, coloured by the
+//! kind with the most bytes; slabs' shades grow with their live bytes.
 
 use super::recovery::plural;
 use super::stats::{Figures, Kind, percent, ranges};
@@ -21,14 +16,14 @@ const COLUMNS: u64 = 64;
 const STEP: u64 = 12;
 const CELL: u64 = 11;
 const MARGIN: u64 = 16;
-/// Where the cells of a row begin, right of its offset.
+/// Right of the row's offset.
 const LEFT: u64 = MARGIN + 84;
 const TOP: u64 = 64;
 const LEGEND_STEP: u64 = 22;
 
 /// Superblock, roots, lanes.
 const HEAD: &str = "#7a7a7a";
-/// Slabs from empty to full.
+/// From empty to full.
 const SLAB: [&str; 5] = ["#dbe9f6", "#a6cbe6", "#6ba9d2", "#3380b9", "#0b4f8a"];
 const OBJECT: &str = "#3d9a5b";
 const UNDO: &str = "#d9772b";
@@ -36,7 +31,6 @@ const LOG: &str = "#8a55b5";
 const FREE: &str = "#f3f1ea";
 const TEXT: &str = "#222222";
 
-/// The contents of a cell, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     head: u64,
@@ -58,12 +52,10 @@ impl Cell {
     }
 }
 
-/// The colour of slabs with this many live bytes.
 fn shade(live: u64, whole: u64) -> &'static str {
     SLAB[((live * 5).checked_div(whole).unwrap_or(0) as usize).min(4)]
 }
 
-/// The cells of the file, and the bytes of each.
 fn cells(heap: &Heap<View>, figures: &Figures) -> (Vec<Cell>, u64) {
     let end = figures.head_bytes + figures.data_bytes;
     let each = UNIT * (end.div_ceil(UNIT).div_ceil(CELLS_MOST)).next_power_of_two();
@@ -87,7 +79,6 @@ fn cells(heap: &Heap<View>, figures: &Figures) -> (Vec<Cell>, u64) {
     (cells, each)
 }
 
-/// The picture as SVG.
 pub fn picture(heap: &Heap<View>, figures: &Figures) -> String {
     let (cells, each) = cells(heap, figures);
     let rows = (cells.len() as u64).div_ceil(COLUMNS);

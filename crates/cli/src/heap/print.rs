@@ -7,7 +7,6 @@ use craton_lab::format;
 use craton_lab::ratios::Ratios;
 use serde::Serialize;
 
-/// Prints the text, and writes the row as a document.
 pub fn show<R: Serialize>(text: &str, name: &str, row: R, json: Option<&mut Output>) -> Result<(), Failure> {
     let printed = Output::beside(json.as_deref()).write(text);
     if let Some(json) = json {
@@ -16,13 +15,11 @@ pub fn show<R: Serialize>(text: &str, name: &str, row: R, json: Option<&mut Outp
     Ok(printed.map_err(|e| format!("cannot print the figures: {e}"))?)
 }
 
-/// Lines of a name and a value.
 pub fn lines(rows: &[(&str, String)]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
     format::table(&rows, &[0, 1])
 }
 
-/// A table below a head.
 pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();

@@ -1,10 +1,9 @@
-//! What recovery found, in words and as a row.
+//! What recovery found.
 
 use craton_lab::format::count;
 use craton_pheap::{Identity, Report};
 use serde::Serialize;
 
-/// What recovery repairs in a file.
 #[derive(Clone, Copy, Serialize)]
 pub struct Recovery {
     pub was_closed: bool,
@@ -14,7 +13,7 @@ pub struct Recovery {
     pub void_stores: u64,
     pub torn_lines: u64,
     pub undone_transactions: u64,
-    /// Pages of a frames heap that belonged to operations under way.
+    /// Of a frames heap's unfinished operations.
     pub freed_pages: u64,
     pub collected: u64,
     pub torn_state_at: Option<u64>,
@@ -40,7 +39,7 @@ impl Recovery {
         !self.was_closed || self.torn_state_at.is_some()
     }
 
-    /// The list of what recovery does: verbs in the base form, such as `redo 3 lines`.
+    /// Verbs in the base form, such as `redo 3 lines`.
     pub fn steps(&self) -> Vec<String> {
         let some = |n: u64, text: String| (n > 0).then_some(text);
         let steps = [
@@ -60,7 +59,7 @@ impl Recovery {
         steps.into_iter().flatten().collect()
     }
 
-    /// A line for the other commands; empty for a heap that was closed.
+    /// Empty for a heap that was closed.
     pub fn note(&self) -> String {
         match (self.is_needed(), self.steps()) {
             (false, _) => String::new(),
@@ -71,7 +70,6 @@ impl Recovery {
     }
 }
 
-/// A number with its noun.
 pub fn plural(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }

@@ -1,8 +1,4 @@
-//! `craton heap repair`: recovery, shown before it is done.
-//!
-//! **What.** Without `--yes`, recovery runs on a view of the file. With it, the heap is opened as a
-//! program would open it, checked and closed; a journal beside the file is applied first.
-//! **Failure.** Damage is not repaired: nothing tells what was there. The file stays as it is.
+//! `craton heap repair`. Damage is not repaired: nothing tells what was there.
 
 use super::print::show;
 use super::recovery::Recovery;
@@ -21,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Bytes that recovery may need beyond the file's: chunks of the bookkeeping log.
+/// Beyond the file's bytes, for chunks of the bookkeeping log.
 pub const ROOM: u64 = 64 << 20;
 
 #[derive(Serialize)]
@@ -102,7 +98,6 @@ impl UseMedium for Recover {
     }
 }
 
-/// Applies a journal, and recovers the heap at its last sync point.
 fn on_disk(path: &Path) -> Result<Recovery, Failure> {
     // Another length may be in the journal.
     let limit = 1 << 40;

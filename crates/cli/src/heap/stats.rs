@@ -1,7 +1,5 @@
-//! `craton heap stats`: what a heap holds, by size class and by kind of range.
-//!
-//! **Units.** Bytes of an object are those of its size class, or of its pages. Slabs, large
-//! extents, undo buffers beyond slabs, log units and free ranges add up to the data.
+//! `craton heap stats`. Slabs, large extents, undo buffers beyond slabs, log units and free ranges
+//! add up to the data.
 
 use super::file;
 use super::print::{lines, show, table};
@@ -18,14 +16,13 @@ use std::process::ExitCode;
 
 const UNIT: u64 = UNIT_PAGES * PAGE_BYTES;
 
-/// The figures of a heap.
 #[derive(Clone, Serialize)]
 pub struct Figures {
     pub file: String,
     pub recovery: Recovery,
     pub bytes: u64,
     pub disk_bytes: u64,
-    /// Superblock, roots, lanes; then the data.
+    /// Superblock, roots, lanes.
     pub head_bytes: u64,
     pub data_bytes: u64,
     pub objects: u64,
@@ -35,14 +32,14 @@ pub struct Figures {
     pub slab_bytes: u64,
     pub small_objects: u64,
     pub small_bytes: u64,
-    /// Live bytes of slabs by bytes of slabs; none without slabs.
+    /// Live bytes of slabs by bytes of slabs.
     pub slab_occupancy: Option<f64>,
     pub large_objects: u64,
     pub large_bytes: u64,
-    /// Buffers kept for transactions, those in slabs included.
+    /// Kept for transactions, also in slabs.
     pub undo_buffers: u64,
     pub undo_bytes: u64,
-    /// Bytes of undo buffers that are extents.
+    /// Beyond slabs.
     pub undo_extent_bytes: u64,
     pub log_bytes: u64,
     pub log_chunks: u64,
@@ -51,26 +48,23 @@ pub struct Figures {
     pub free_ranges: u64,
     pub free_bytes: u64,
     pub largest_free_bytes: u64,
-    /// 1 − largest free range ÷ free bytes; none without free bytes.
+    /// 1 − largest free range ÷ free bytes.
     pub fragmentation: Option<f64>,
     pub roots: u64,
     pub classes: Vec<ClassLine>,
 }
 
-/// A size class.
 #[derive(Clone, Serialize)]
 pub struct ClassLine {
     pub object_bytes: u64,
     pub slabs: u64,
-    /// Objects that its slabs have room for.
     pub room: u64,
     pub objects: u64,
     pub live_bytes: u64,
-    /// Live objects by room; none without slabs of the class.
+    /// Live objects by room.
     pub occupancy: Option<f64>,
 }
 
-/// A range of the data, with the undo buffers told apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -89,7 +83,6 @@ impl Kind {
     }
 }
 
-/// A range of the data area.
 #[derive(Clone, Copy, Serialize)]
 pub struct RangeLine {
     pub at: u64,
@@ -97,7 +90,6 @@ pub struct RangeLine {
     pub kind: Kind,
 }
 
-/// The ranges of the data, by address.
 pub fn ranges(heap: &Heap<view::View>) -> Vec<RangeLine> {
     let undo = heap.undo();
     let line = |range: Range| {
@@ -159,7 +151,6 @@ impl Figures {
     }
 }
 
-/// Size classes with slabs or objects.
 fn classes(heap: &Heap<view::View>) -> Vec<ClassLine> {
     // Slabs, room, live objects.
     let mut found: BTreeMap<u64, [u64; 3]> = BTreeMap::new();

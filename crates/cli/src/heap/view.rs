@@ -1,12 +1,4 @@
-//! A heap file that is looked at and never changed.
-//!
-//! **What.** [`map`] maps the file privately: recovery runs there, and its stores stay in copies
-//! of the pages.
-//!
-//! **Threads.** A shared lock on the file refuses programs that would change it meanwhile; a file
-//! that a program has open to change it is refused here.
-//!
-//! **Cost.** Memory for the pages that recovery stores to.
+//! A heap file that is looked at and never changed: stores go to private copies of pages.
 
 use super::file;
 use crate::failure::Failure;
@@ -14,23 +6,21 @@ use craton_os::persistent_file::{Access, Cached};
 use craton_pheap::{Error, Heap, Identity, Options, Report};
 use std::path::Path;
 
-/// Private memory above a file that is open to be read: it neither grows nor loses pages.
+/// It neither grows nor loses pages.
 pub type View = Cached;
 
-/// A recovered view, and what recovery did.
 pub struct Opened {
     pub identity: Identity,
     pub heap: Heap<View>,
     pub report: Report,
 }
 
-/// Maps a file privately.
 pub fn map(path: &Path) -> Result<View, Failure> {
     file::report_panics(path);
     Ok(Cached::new(file::open(path, Access::ReadOnly, 0)?))
 }
 
-/// Opens the heap of a file, and recovers the view. Inner error: what is wrong with the heap.
+/// Inner error: what is wrong with the heap.
 pub fn open(path: &Path) -> Result<Result<Opened, Error>, Failure> {
     // A writer's lock is the better reason, since its journal is there as well.
     let view = map(path)?;
@@ -41,7 +31,7 @@ pub fn open(path: &Path) -> Result<Result<Opened, Error>, Failure> {
     }))
 }
 
-/// As [`open`]; damage is a failure.
+/// Damage is a failure.
 pub fn open_whole(path: &Path) -> Result<Opened, Failure> {
     open(path)?.map_err(|why| file::broken(path, why))
 }

@@ -1,7 +1,6 @@
 use super::*;
 use std::fs;
 
-/// Removed when dropped.
 struct Place(PathBuf);
 
 impl Place {

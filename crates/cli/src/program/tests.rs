@@ -10,12 +10,10 @@ fn a_dynamic_program_and_a_script_have_no_obstacle() {
     assert!(why_not_served(OsStr::new("no-such-program-here"), "it is not there").starts_with("likely"));
 }
 
-/// With this dynamic linker.
 fn elf(interpreter: &str) -> Vec<u8> {
     let text = [interpreter.as_bytes(), b"\0"].concat();
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
-    // For x86-64; one program header behind the head.
     for half in [3u16, 62] {
         bytes.extend(half.to_le_bytes());
     }

@@ -1,4 +1,4 @@
-//! What became of processes that ended without `exit`: the last statistics of each, in a sentence.
+//! A sentence about each process that ended without `exit`.
 
 use super::group::Group;
 use crate::terminal::plain;
@@ -7,10 +7,8 @@ use craton_lab::format::{bytes, count};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Sentences about processes beside the program's first.
 const OTHERS: usize = 5;
 
-/// `main` is the program's first process; `group` has the events meanwhile.
 pub fn sentences(left: &[Published], main: u32, status: ExitStatus, group: Group) -> String {
     let mut others: Vec<&Published> = left.iter().filter(|p| p.pid != main).collect();
     others.sort_by_key(|p| std::cmp::Reverse(p.heap_bytes()));
@@ -40,7 +38,7 @@ fn cause(signal: i32, group: Group) -> String {
     }
 }
 
-/// The heap, and the objects that most of it is for.
+/// With the objects that most of the heap is for.
 pub fn contents(p: &Published) -> String {
     let heap = p.heap_bytes();
     let in_slabs: u64 = p.classes.iter().map(|class| class.memory_bytes).sum();
@@ -52,7 +50,7 @@ pub fn contents(p: &Published) -> String {
             let live = class.objects_out * class.object_bytes;
             format!(", {} in objects of {} bytes", bytes(live.min(heap)), count(class.object_bytes))
         }
-        // Without a copy of the classes nothing is known of the rest.
+        // Without a copy of the classes the rest is unknown.
         _ if p.number("large_allocs") > 0 => format!(", {} in objects above 128 KiB", bytes(large)),
         _ => String::new(),
     };

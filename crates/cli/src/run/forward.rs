@@ -1,10 +1,5 @@
-//! Forwards signals from `craton` to the program.
-//!
-//! **What.** Sends signals of [`signals::ENDING`] on to the child. The terminal sends Ctrl-C to the
-//! whole foreground group, so that is not sent twice.
-//!
-//! **Threads.** One, which the handler interrupts. A signal before the child is known waits for
-//! [`to`].
+//! Forwards [`signals::ENDING`] to the program, but not the terminal's Ctrl-C, which the whole
+//! foreground group gets.
 //!
 //! **Unsafe.** Reads the kernel's description of a signal.
 
@@ -15,11 +10,10 @@ use std::io;
 use std::process::Child;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// Process id; 0 without one.
+/// 0 without a child.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// Before the child is made.
 pub fn start() {
     signals::catch(handle);
 }
@@ -47,7 +41,7 @@ pub fn to(child: &Child) {
     send(Pid::from_child(child), EARLY.swap(0, Relaxed));
 }
 
-/// Stops forwarding at the end of `child`; the caller reaps it.
+/// The caller reaps `child`.
 ///
 /// # Errors
 /// The system's error.

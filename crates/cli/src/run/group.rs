@@ -1,20 +1,15 @@
-//! The memory limit of our control group, and how often it was reached.
-//!
-//! **What.** Of the tightest group from ours up to the root, in version 2 or 1. A program that
-//! `craton run` starts is in our group.
-//!
-//! **Failure.** Without groups or their files: no limit, and zeros.
+//! The memory limit of the tightest control group from ours, which a started program shares, up to
+//! the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From here on unlimited: version 1 writes 2⁶³ minus a page.
+/// Version 1 writes 2⁶³ minus a page.
 const UNLIMITED: u64 = 1 << 60;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub limit_bytes: Option<u64>,
-    /// Times that the limit was reached.
     pub reached: u64,
     /// Processes that the system killed for it.
     pub kills: u64,
@@ -57,7 +52,6 @@ impl Group {
         limit_bytes.map(|_| Self { limit_bytes, reached, kills: keyed(&folder.join("memory.oom_control"), "oom_kill") })
     }
 
-    /// The events since `before`.
     pub fn since(self, before: Self) -> Self {
         let Self { limit_bytes, reached, kills } = self;
         Self { limit_bytes, reached: reached.saturating_sub(before.reached), kills: kills.saturating_sub(before.kills) }

@@ -1,8 +1,5 @@
 //! A process's statistics at its end: a line of JSON in `stats_file`, or the page of its
-//! `stats_dir`.
-//!
-//! **What.** Only the library writes either, so it proves service. A process that never allocates
-//! has zeros.
+//! `stats_dir`. Only the library writes either, so it proves service.
 
 use crate::terminal::plain;
 use craton_inspect::Published;

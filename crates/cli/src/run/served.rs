@@ -1,11 +1,5 @@
-//! `craton run --stats`: which processes of a program Craton served.
-//!
-//! **What.** The program runs as a child, and its processes write [`record`]s to a private file at
-//! exit. A `stats_file` of the caller gets them too. While they run, their statistics are in pages
-//! of a private folder, or of the caller's `stats_dir`: a process that ends by a signal or `_exit`
-//! leaves its page, and gets a sentence ([`ended`]).
-//!
-//! **Failure.** Without a record a message has the likely reason. The exit status is the program's.
+//! `craton run --stats`. At exit processes write [`record`]s to a private file; one that ends by a
+//! signal or `_exit` leaves its page of statistics, and gets a sentence ([`ended`]).
 
 use super::group::Group;
 use super::record::{self, Record};
@@ -88,7 +82,6 @@ fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     format!("craton: nothing was served: no process of {name} reported; {why}\n")
 }
 
-/// As in a shell.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

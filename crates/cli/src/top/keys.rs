@@ -1,4 +1,4 @@
-//! The terminal while `craton top` has it: single keys, and a screen that leaves no trace.
+//! The terminal while `craton top` has it.
 
 use crate::terminal::say;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -18,7 +18,7 @@ pub struct Terminal {
 }
 
 const WITHOUT_SIZE: (usize, usize) = (80, 24);
-/// Longest wait of a read; the window's size may change meanwhile.
+/// The window may change meanwhile.
 const STEP: Duration = Duration::from_millis(200);
 
 impl Terminal {
@@ -26,7 +26,7 @@ impl Terminal {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // A read returns after a tenth of a second, with or without a key.
+        // A read returns after a tenth of a second.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 1;
         tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
@@ -41,7 +41,7 @@ impl Terminal {
         put(&format!("\x1b[H{}\x1b[J", text.join("\r\n")));
     }
 
-    /// The next one, until `end` or for a moment.
+    /// Until `end` or for a moment.
     pub fn key(&self, end: Instant) -> Key {
         let end = end.min(Instant::now() + STEP);
         let mut byte = [0];
@@ -55,7 +55,6 @@ impl Terminal {
                     b' ' => return Key::Pause,
                     _ => (),
                 },
-                // The terminal is gone.
                 Err(e) if e.kind() != io::ErrorKind::Interrupted => return Key::Quit,
                 _ => (),
             }
@@ -80,7 +79,6 @@ fn put(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Columns and lines.
 pub fn size() -> (usize, usize) {
     let size = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
     size.map_or(WITHOUT_SIZE, |size| (size.ws_col.into(), size.ws_row.into()))

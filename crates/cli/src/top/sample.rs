@@ -1,4 +1,4 @@
-//! What `craton top` reads at one moment.
+//! What `craton top` reads.
 
 use craton_inspect::{Ledger, Published, Watch, is_running, ledger, on_craton};
 use std::fs;
@@ -6,7 +6,6 @@ use std::time::Instant;
 
 pub enum Samples {
     One(u32, Watch),
-    /// Processes that are known, by number.
     All(Vec<(u32, Watch)>),
 }
 
@@ -44,11 +43,10 @@ impl Samples {
                 let pids = on_craton();
                 known.retain(|(pid, watch)| pids.contains(pid) && watch.page().is_ok());
                 let new = pids.iter().filter(|pid| !known.iter().any(|(known, _)| known == *pid));
-                // Processes without a request so far are read later; forbidden ones never.
+                // Processes without a request are read later; forbidden ones never.
                 let new: Vec<_> = new.filter_map(|pid| Some((*pid, Watch::open(*pid).ok()?))).collect();
                 known.extend(new);
                 let process = |(pid, watch): &(u32, Watch)| {
-                    // `VmRSS: 12 kB`.
                     Some(Process { page: watch.page().ok()?, rss_bytes: status(*pid, "VmRSS") << 10 })
                 };
                 Ok(Sample::All { at, all: known.iter().filter_map(process).collect() })

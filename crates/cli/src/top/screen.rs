@@ -1,4 +1,4 @@
-//! Lines of text for a screen of some width and height.
+//! Lines of text for a screen.
 
 use super::sample::{One, Process, Sample};
 use crate::terminal::{plain, wrap};
@@ -6,12 +6,9 @@ use craton_inspect::{ClassRow, Row};
 use craton_lab::format::{bytes, columns, count};
 use std::time::Duration;
 
-/// Columns and lines of the smallest layout.
 const LEAST: (usize, usize) = (60, 15);
-/// Of a column of the ledger.
 const HALF: usize = 38;
 
-/// By which column tables are sorted.
 #[derive(Default)]
 pub struct Order {
     column: usize,
@@ -36,7 +33,7 @@ impl Order {
     }
 }
 
-/// At most `height` lines of at most `width` columns; `before` is the sample before, for rates.
+/// At most `height` lines of at most `width` columns; `before` is for rates.
 pub fn lines(now: &Sample, before: Option<&Sample>, order: &Order, width: usize, height: usize) -> Vec<String> {
     if width < LEAST.0 || height < LEAST.1 {
         let text = format!(
@@ -60,7 +57,7 @@ fn cut(line: &str, width: usize) -> String {
     line.chars().take(width).collect()
 }
 
-/// Counted up between two samples, for a second; without time between them none.
+/// In a second; `-` without time between the samples.
 fn rate(now: u64, before: u64, time: Duration) -> String {
     match time.is_zero() {
         true => "-".to_owned(),
@@ -142,7 +139,7 @@ fn one(now: &One, before: Option<&One>, order: &Order) -> Vec<String> {
     lines
 }
 
-/// Two columns of the rows that have bytes, the larger first.
+/// Rows that have bytes, the larger first.
 fn ledger_lines(heap: &[Row], rest: &[Row]) -> Vec<String> {
     let column = |title: &str, rows: &[Row]| {
         let mut rows: Vec<&Row> = rows.iter().filter(|row| row.bytes > 0).collect();

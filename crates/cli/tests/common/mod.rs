@@ -1,5 +1,3 @@
-//! The program and the library for the tests.
-
 mod said;
 
 pub use said::*;
@@ -18,7 +16,6 @@ fn built_before() -> Option<PathBuf> {
     std::env::var_os("CRATON_LIBRARY").map(PathBuf::from)
 }
 
-/// `CRATON_LIBRARY`, or built from these sources.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -35,7 +32,6 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Clears what would disturb.
 pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_craton"));
     command
@@ -78,7 +74,6 @@ impl Drop for Place {
     }
 }
 
-/// Of another package, beside `craton`.
 pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_BIN_EXE_craton"));
     if built_before().is_some() {
@@ -106,14 +101,13 @@ pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.
     static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c;\n\
         do { WIPE_UNKEPT } while (read(0, &c, 1) > 0); }\n";
 
-/// Waits for the end of its input; names and addresses that it printed.
+/// Waits for the end of its input.
 pub struct Program {
     child: Child,
     said: Vec<(String, String)>,
 }
 
 impl Program {
-    /// By `craton run`.
     pub fn start(place: &Place, name: &str, body: &str) -> Self {
         Self::start_with(place, name, body, &[])
     }
@@ -124,7 +118,6 @@ impl Program {
         Self::run(&mut craton(["run"].into_iter().chain(options).chain(["--", program.as_str()])))
     }
 
-    /// Waits until it is ready.
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -152,7 +145,6 @@ impl Program {
         row(&[&["--pid", &self.pid()], task].concat())
     }
 
-    /// Lets it go on; returns whether it ended well.
     pub fn end(mut self) -> bool {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().success()
@@ -166,7 +158,6 @@ impl Drop for Program {
     }
 }
 
-/// With the exit status.
 pub fn row(args: &[&str]) -> (Value, i32) {
     let said = said(&mut craton([&["core"], args, &["--json", "-"]].concat()));
     let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));

@@ -1,7 +1,4 @@
-//! Free lists: of slabs, threads, processors, and the layers between.
-//!
-//! **What.** Follows each list up to the first link that leads to no free object: a write after
-//! free.
+//! Free lists. A link that leads to no free object is a write after free, and ends the list.
 
 use super::{Heap, Span};
 
@@ -25,7 +22,6 @@ impl Heap<'_> {
         self.find_cached()
     }
 
-    /// Free objects in caches.
     pub(super) fn find_cached(&mut self) -> Result<(), String> {
         self.find_in_threads()?;
         self.find_in_processors()?;
@@ -67,7 +63,6 @@ impl Heap<'_> {
         }
     }
 
-    /// At a carved place.
     fn is_place(&self, span: &Span, at: u64) -> bool {
         let Some(offset) = at.checked_sub(self.address(span.first())) else { return false };
         match span {
@@ -92,7 +87,6 @@ impl Heap<'_> {
         }
     }
 
-    /// Up to `most` objects.
     fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
         let (mut before, mut n) = (from, 0);
         while at != 0 && at != self.end && n < most {
@@ -174,7 +168,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// With whether a thread uses each.
+    /// `true`: a thread uses it.
     pub(crate) fn thread_caches(&self) -> Result<Vec<(u64, bool)>, String> {
         let get = |name: &str| self.table.get(name);
         let (next, taken) = (get("thread.next")?, get("thread.taken")?);
@@ -232,7 +226,6 @@ impl Heap<'_> {
                 for place in 0..places {
                     let at = rings + (class - 1) * class_bytes + first + place * 8;
                     let object = self.reader.word(at)?;
-                    // No links: lists of one.
                     self.follow(object, class as u8, 1, at, "a ring of objects that wait");
                 }
             }
@@ -240,7 +233,6 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// Batches between threads, and deferred frees of signal handlers.
     fn find_between(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (shards, stride, transfer) = (get("heap.shards")?, get("shard.bytes")?, get("shard.transfer")?);

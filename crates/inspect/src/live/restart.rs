@@ -1,18 +1,15 @@
 //! System calls that a stop would interrupt.
 //!
-//! **What.** The kernel restarts most system calls of a stopped thread. Others return `EINTR`
-//! although no signal came (signal(7), "Interruption of system calls by stop signals"):
-//! `epoll_wait`, `sigtimedwait`, `semop`, sockets with a time limit. None has done anything by
-//! then, so [`restart`] makes the kernel restart them. A signal with a handler still interrupts.
-//!
-//! **Failure.** Time limits start anew. On other processors than x86-64 the kernel decides before
-//! the stop, and the call returns `EINTR`; [`is_interrupted`] finds such calls for a message.
+//! **What.** Some system calls of a stopped thread return `EINTR` without a signal (signal(7),
+//! "Interruption of system calls by stop signals"). They have done nothing by then, so [`restart`]
+//! makes the kernel restart them, with their whole time limits. On other processors than x86-64 the
+//! kernel decides before the stop; [`is_interrupted`] finds such calls.
 //!
 //! **Unsafe.** Calls `ptrace`.
 
 use crate::memory::Thread;
 
-/// Of a system call's result in the kernel's general registers.
+/// In the kernel's general registers.
 const ANSWER_AT: usize = if cfg!(target_arch = "x86_64") { 10 * 8 } else { 0 };
 
 pub(super) fn is_interrupted(thread: &Thread) -> bool {
@@ -25,7 +22,7 @@ mod x86_64 {
     use libc::{c_long, user_regs_struct};
     use std::mem::offset_of;
 
-    /// In the kernel: restart, unless a handler runs first.
+    /// Restart, unless a handler runs first.
     const ERESTARTNOHAND: c_long = 514;
     /// Not in `libc`.
     const IO_PGETEVENTS: c_long = 333;

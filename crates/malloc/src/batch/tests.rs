@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 fn batch(size: usize, n: usize) -> Vec<*mut u8> {
     let mut out = vec![core::ptr::null_mut(); n];
-    // SAFETY: the vector has room for `n`.
+    // SAFETY: room for `n`.
     let got = unsafe { alloc(size, n, out.as_mut_ptr()) };
     assert_eq!(got, n);
     out
@@ -16,7 +16,7 @@ fn objects_of_a_batch_are_distinct_and_writable() {
         let n = if size > 10_000 { 40 } else { 3000 };
         let mut objects = batch(size, n);
         for (i, object) in objects.iter().enumerate() {
-            // SAFETY: the object has this size, and is ours.
+            // SAFETY: ours, of this size.
             unsafe { object.write_bytes(i as u8, size) };
         }
         for (i, object) in objects.iter().enumerate() {
@@ -24,7 +24,7 @@ fn objects_of_a_batch_are_distinct_and_writable() {
             unsafe { assert!(object.read() == i as u8 && object.add(size - 1).read() == i as u8) };
         }
         objects.push(core::ptr::null_mut());
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         unsafe { free(&objects, |p, m| panic!("{p:?}: {m:?}")) };
         objects.sort();
         objects.dedup();

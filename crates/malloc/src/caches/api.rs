@@ -1,6 +1,4 @@
-//! The process's object caches, for C, C++ and Rust.
-//!
-//! **Failure.** A [`Fault`] or a [`Misuse`] for the caller to report; keeps `errno`.
+//! The process's object caches, for C, C++ and Rust; keeps `errno`.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -76,7 +74,7 @@ impl Watch for Here {
     }
 }
 
-/// Slow calls keep `errno`, and run deferred and background work.
+/// Runs deferred and background work.
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
@@ -86,7 +84,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Creates a cache; returns its handle, never 0.
+/// Returns a handle, never 0.
 pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     let saved = process::errno();
     let made =
@@ -95,50 +93,47 @@ pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     made
 }
 
-/// Allocates an object in its constructed state.
+/// In its constructed state.
 #[inline]
 pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// Allocates as [`alloc`] does; without memory or at a limit, waits up to `ns` nanoseconds for a
-/// free object.
+/// Waits up to `ns` nanoseconds for a free object.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
 }
 
-/// Allocates as [`alloc`] and [`alloc_wait`] do, past the CPU's array.
+/// Past the CPU's array.
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
-/// Allocates from this CPU's array; null if empty, or on any fault.
+/// Null if the CPU's array is empty, or on any fault.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
     let areas = tls::arrays();
     if areas <= Words::NONE {
         return null_mut();
     }
-    // SAFETY: the word is the thread's, which had the sequences when it was set.
+    // SAFETY: the thread had the sequences when its word was set.
     unsafe { OBJECT_CACHES.pop(PROCESSOR_CACHES.rseq_known(), areas, cache) }
 }
 
-/// Frees an object in its constructed state; null is ignored.
+/// In its constructed state; null is ignored.
 ///
 /// # Safety
-/// Any pointer; a live object of the cache is given up.
+/// A live object of the cache is given up.
 #[inline(always)]
 pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     // SAFETY: by the contract.
     unsafe { if free_quick(cache, object) { Ok(()) } else { free_slowly(cache, object) } }
 }
 
-/// As [`free`], bypassing the CPU's array.
-///
 /// # Safety
 /// As [`free`].
 #[cold]
@@ -151,8 +146,6 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
-/// Adds an object to this CPU's array, if there is room.
-///
 /// # Safety
 /// As [`free`], if it returns `true`.
 #[inline(always)]
@@ -165,7 +158,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
-/// Destroys the cache. With live objects it does nothing; the inner error is their number.
+/// With live objects it does nothing; the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
@@ -179,7 +172,7 @@ pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }
 
-/// Frees unused memory; returns the bytes returned to the heap.
+/// Returns the bytes returned to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
@@ -188,7 +181,7 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }
 
-/// Calls `each` with each cache's statistics; it must not use a cache.
+/// `each` must not use a cache.
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }

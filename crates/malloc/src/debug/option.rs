@@ -7,7 +7,7 @@ use crate::thread::nested;
 use craton_os::fault::Fault;
 
 fn on_fault(fault: &Fault) {
-    // A thread in the kit holds its locks, and its fault concerns no buffer.
+    // The kit holds its locks, and the fault concerns no buffer.
     if !nested::is_nested() {
         nested::within(|| KIT.on_fault(&HEAP, fault));
     }
@@ -17,7 +17,7 @@ pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// Returns `false` if the value is wrong or too late. `set_up` sets the heap up.
+/// `false` if the value is wrong or too late.
 pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {
@@ -28,16 +28,15 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
         Some(false) => return true,
         Some(true) => {}
     }
-    // Threads flush, and close these lists, in their next slow path.
+    // Threads close these lists in their next slow path.
     govern::request_flushes();
-    // Per-CPU caches cannot close lists: flush them before the first buffer.
+    // Per-CPU caches cannot: flush them before the first buffer.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }
     true
 }
 
-/// `guard_sample`, as [`set`].
 pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;

@@ -9,7 +9,6 @@ use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 
-/// Serves a handler at any alignment that the class gives.
 #[cold]
 pub(super) fn malloc_in_handler_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);
@@ -53,8 +52,6 @@ pub(crate) fn free_what_waits() {
     }
 }
 
-/// Moves an object of the area, or for a signal handler.
-///
 /// # Safety
 /// As [`realloc`].
 #[cold]

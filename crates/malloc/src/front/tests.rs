@@ -13,7 +13,7 @@ fn mode() -> ThreadMode {
 }
 
 /// # Safety
-/// The object has `bytes` bytes, and is the caller's.
+/// The caller's object has `bytes` bytes.
 unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
     // SAFETY: by the contract.
     unsafe { object.write_bytes(with, bytes) };
@@ -32,7 +32,7 @@ unsafe fn holds(object: *mut u8, bytes: usize, byte: u8) -> bool {
 fn objects_of_every_size_are_distinct_aligned_and_as_large_as_they_say() {
     let objects: Vec<_> = SIZES.iter().map(|size| (malloc(*size), *size)).collect();
     for (i, (object, size)) in objects.iter().enumerate() {
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe {
             let usable = usable_size(*object).unwrap();
             assert!(!object.is_null() && object.addr().is_multiple_of(16) && usable >= *size, "{size} bytes");
@@ -54,7 +54,7 @@ fn aligned_objects_lie_at_multiples_of_what_was_asked_for() {
         for size in [1, 100, 5000, 300 << 10] {
             let object = aligned(align, size);
             assert!(!object.is_null() && object.addr().is_multiple_of(align), "{size} at {align}");
-            // SAFETY: the object is ours.
+            // SAFETY: ours.
             unsafe { free(object) }.unwrap();
         }
     }
@@ -65,7 +65,7 @@ fn aligned_objects_lie_at_multiples_of_what_was_asked_for() {
 fn cleared_objects_read_as_zeros_also_where_others_were() {
     for size in SIZES {
         let old = malloc(size);
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         unsafe {
             filled(old, size, 0xff);
             free(old).unwrap();
@@ -86,7 +86,7 @@ fn no_memory_is_null_with_errno_and_a_success_leaves_errno_alone() {
     process::set_errno(7);
     let objects: Vec<_> = (0..5000).map(|i| malloc(i * 7)).collect();
     assert_eq!(process::errno(), 7);
-    // SAFETY: the objects are ours.
+    // SAFETY: ours.
     objects.into_iter().for_each(|object| unsafe { free(object) }.unwrap());
     assert_eq!(process::errno(), 7);
 }
@@ -95,7 +95,7 @@ fn no_memory_is_null_with_errno_and_a_success_leaves_errno_alone() {
 fn a_resized_object_keeps_its_contents() {
     for (from, to) in SIZES.iter().flat_map(|from| SIZES.iter().map(move |to| (*from, *to))) {
         let object = malloc(from);
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         unsafe {
             filled(object, from, 0x5a);
             let resized = realloc(object, to).unwrap();
@@ -110,7 +110,7 @@ fn a_resized_object_keeps_its_contents() {
 fn an_object_that_cannot_grow_is_as_it_was() {
     for size in [100, 1 << 20, 20 << 20] {
         let object = malloc(size);
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe {
             filled(object, size, 3);
             assert_eq!(realloc(object, usize::MAX), Ok(null_mut()));
@@ -126,7 +126,7 @@ fn bad_pointers_are_named_and_change_nothing() {
     let mut local = [0usize; 8];
     let foreign = local.as_mut_ptr().cast::<u8>();
     let inside = object.wrapping_add(16);
-    // SAFETY: none of these is given up but `object`, which is ours.
+    // SAFETY: only `object`, ours, is given up.
     unsafe {
         assert_eq!(free(null_mut()), Ok(()));
         for bad in [free(foreign), realloc(foreign, 10).map(|_| ()), usable_size(foreign).map(|_| ())] {
@@ -143,14 +143,14 @@ fn sizes_of_one_class_are_alike() {
     let object = malloc(100);
     let alike = |size, other| serves(object, size, other);
     assert!(alike(1, 16) && alike(100, 112) && !alike(16, 17) && !alike(1 << 20, (1 << 20) + 1));
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe { free(object) }.unwrap();
 }
 
 #[test]
 fn what_is_free_can_be_given_back_to_the_system() {
     let objects: Vec<_> = (0..200).map(|_| malloc(200 << 10)).collect();
-    // SAFETY: the objects are ours, and written.
+    // SAFETY: ours, and written.
     objects.iter().for_each(|object| unsafe { filled(*object, 200 << 10, 1) });
     let out = bytes_in_use();
     assert!(out >= 200 * (200 << 10));
@@ -159,7 +159,6 @@ fn what_is_free_can_be_given_back_to_the_system() {
     assert!(release() > 0);
 }
 
-/// A new thread has made no request.
 fn in_thread(test: impl FnOnce() + Send + 'static) {
     thread::spawn(test).join().unwrap();
 }
@@ -171,7 +170,7 @@ fn a_threads_first_request_decides_its_mode() {
         assert_eq!(mode(), ThreadMode::Fresh);
         let object = malloc(40);
         assert!(!object.is_null() && matches!(mode(), ThreadMode::Own(_) | ThreadMode::PerCpu | ThreadMode::Alone));
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe { free(object) }.unwrap();
     });
 }
@@ -182,7 +181,7 @@ fn a_busy_thread_gets_a_cache() {
         // A cache keeps few of this size: nearly each request is slow.
         let objects: Vec<_> = (0..2000).map(|_| malloc(30 << 10)).collect();
         assert!(matches!(mode(), ThreadMode::Own(_)), "{:?}", mode());
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         objects.into_iter().for_each(|object| unsafe { free(object) }.unwrap());
     });
 }
@@ -199,7 +198,7 @@ fn a_thread_is_served_in_every_mode() {
                 let objects: Vec<_> = (0..5).map(|_| malloc(size)).collect();
                 for (i, object) in objects.iter().enumerate() {
                     assert!(!object.is_null(), "{size} bytes in {before:?}");
-                    // SAFETY: the object is ours.
+                    // SAFETY: ours.
                     unsafe { filled(*object, size, i as u8) };
                 }
                 for (i, object) in objects.into_iter().enumerate() {
@@ -215,7 +214,7 @@ fn a_thread_is_served_in_every_mode() {
             let stays = matches!(before, ThreadMode::Ending | ThreadMode::Alone);
             assert!(!stays || mode() == before, "{before:?} became {:?}", mode());
         }
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe { free(own) }.unwrap();
     });
 }
@@ -223,7 +222,7 @@ fn a_thread_is_served_in_every_mode() {
 #[test]
 fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
     in_thread(|| {
-        // No other test uses this class, so none gets the object once it is free.
+        // No other test uses this class.
         let (small, large) = (malloc(23_000), malloc(1 << 20));
         leave::return_cache(tls::none());
         tls::set(tls::none());
@@ -231,7 +230,7 @@ fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
             assert_eq!(mode(), ThreadMode::Nested { per_cpu: false });
             let object = malloc(100);
             assert!(!object.is_null() && nested::size_of(object).is_some());
-            // SAFETY: the objects are ours.
+            // SAFETY: ours.
             unsafe {
                 filled(object, 100, 9);
                 let grown = realloc(object, 5000).unwrap();
@@ -256,7 +255,7 @@ fn a_task_that_shares_its_parents_words_uses_no_cache_until_it_is_over() {
     in_thread(|| {
         let object = malloc(48);
         let own = mode();
-        // As vfork: the parent waits, so its cache can be used.
+        // As vfork: the parent waits.
         let before = before_clone(false);
         assert!(matches!((own, mode()), (ThreadMode::Own(_), ThreadMode::Own(_)) | (_, ThreadMode::Alone)));
         after_clone(before, true);
@@ -267,7 +266,7 @@ fn a_task_that_shares_its_parents_words_uses_no_cache_until_it_is_over() {
         let other = malloc(48);
         after_clone(before, false);
         assert_eq!(mode(), ThreadMode::Alone, "the task goes on");
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         unsafe {
             free(other).unwrap();
             free(object).unwrap();
@@ -279,14 +278,14 @@ fn a_task_that_shares_its_parents_words_uses_no_cache_until_it_is_over() {
 fn objects_of_a_thread_that_has_ended_are_as_it_left_them_and_can_be_freed() {
     let fill = |i: usize| {
         let object = malloc(i % 900 + 1);
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe { filled(object, i % 900 + 1, i as u8) };
         object.expose_provenance()
     };
     let objects = thread::spawn(move || (0..3000).map(fill).collect::<Vec<_>>()).join().unwrap();
     for (i, object) in objects.into_iter().enumerate() {
         let object = core::ptr::with_exposed_provenance_mut(object);
-        // SAFETY: the thread gave us its objects.
+        // SAFETY: the thread's objects became ours.
         unsafe {
             assert!(holds(object, i % 900 + 1, i as u8));
             free(object).unwrap();
@@ -304,7 +303,7 @@ impl Drop for Late {
     fn drop(&mut self) {
         let object = malloc(77);
         assert!(!object.is_null());
-        // SAFETY: both objects are ours.
+        // SAFETY: ours.
         unsafe {
             free(object).unwrap();
             free(self.0.get()).unwrap();

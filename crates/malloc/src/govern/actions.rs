@@ -1,4 +1,4 @@
-//! The background work, for a program that runs it in a thread.
+//! The background work, run by the program.
 
 use super::check_mailbox;
 use crate::here::Here;
@@ -7,9 +7,9 @@ use crate::statics::{BACKGROUND, HEAP, OBJECT_CACHES, SEGMENT};
 use crate::thread::nested;
 use craton_os::process;
 
-/// Runs a second's background work, for a program with `background=0` and a thread for it. Call
-/// about each second, with 16 KiB of stack; each ten seconds suffice after ten of `false`.
-/// A debugger calls it too, so that a sleeping process serves `craton set`.
+/// For a program with `background=0`. Call about each second, with 16 KiB of stack; each ten
+/// seconds suffice after ten of `false`. A debugger calls it so that a sleeping process serves
+/// `craton set`.
 pub fn actions() -> bool {
     if !SEGMENT.has_started() || nested::is_nested() || !set_up() {
         return false;

@@ -1,35 +1,18 @@
-//! Background work: memory release, hugepage collapse, and the library's thread.
+//! Background work: memory release, hugepage collapse, and the library's thread (docs/limits.md).
 //!
-//! **What.** A heap of at least [`FROM`] hugepages gets a round each second: release at
-//! `release_rate`, trim of idle lists, a few collapses, limits. A program with threads gets one
-//! more thread as soon as its heap grows, since a free may not start one; it also works while the
-//! program sleeps. A program without threads runs rounds in its slow paths: a second thread would
-//! slow the C library down, endanger `fork` and break `unshare`. It gets the thread only while
-//! [much](is_much) memory is free, which would stay if it slept. Between its rounds the thread
-//! refills broken hugepages and clears new ones ahead of growth, which wakes it.
+//! **What.** A heap of at least [`FROM`] hugepages gets a round each second. A program with threads
+//! gets the thread as soon as its heap grows, since a free may not start one. Others run rounds in
+//! slow paths: a second thread would slow the C library down, endanger `fork` and break `unshare`.
+//! They get it while [much](is_much) memory is free, which would stay if the program slept.
 //!
-//! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
-//! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
-//! finds much free releases it at once, until a slow request starts the thread. Rounds in requests
-//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart
-//! each.
+//! **Bound.** The thread returns memory that was not wanted for [`DEMAND_S`] 10 s after its last
+//! use.
 //!
-//! **State.**
 //! ```text
-//! request ─ want ──► wanted: ROUND · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
-//! wanted ──► claim, in a slow request without locks
+//! request ─ want ──► wanted ──► claim, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
-//!
-//! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a
-//! time (`at_work`). [`Life`] decides who starts and ends the thread. It stops before a fork,
-//! `unshare` and `setns`, and for good when the main thread calls `pthread_exit` or the program
-//! restricts its system calls.
-//!
-//! **Failure.** Without a thread the program's requests do the work.
-//!
-//! **Not here.** Heap ([`Tended`]), thread ([`Helper`]) and clock are arguments, so tests run in
-//! virtual time; `govern.rs` binds the process's.
+//! Requests write `used` and `wanted` under the page heap's lock.
 
 pub(crate) mod life;
 pub(crate) mod thread;
@@ -40,30 +23,25 @@ use craton_os::thread::{sleep_ns, with_signals_blocked};
 use craton_pages::{AUTO_RATE, DEMAND_S};
 use life::Life;
 
-/// By the surplus.
 pub(crate) const DEFAULT_RATE: u64 = AUTO_RATE;
-/// Backed hugepages from which a heap gets rounds.
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Free pages that earn a program without threads one: 16 MiB and an eighth of the use.
+/// Free memory, and a part of the use, that earn a program without threads the thread.
 const MUCH: Pages = HugePages(8).pages();
 const MUCH_PART: u32 = 8;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Seconds between the thread's rounds: while something changes, and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Seconds without change until the thread is idle: demand is flat, and its surplus gone.
+/// Without change, until the thread is idle.
 const QUIET_S: u64 = 2 * DEMAND_S;
-/// Milliseconds of collapses in a request's round. The thread's are bounded by time.
+/// Milliseconds in a request's round. The thread's are bounded by time.
 const COLLAPSES: u32 = 4;
-/// Consecutive rounds with all collapses used, after which the thread starts. A grown heap needs
-/// fewer for its front and probes.
+/// After these with all collapses used the thread starts. A heap's growth alone needs fewer.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork starts the thread: writes break hugepages.
+/// A fork starts the thread, since writes then break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
-/// Uses of the page heap between two looks at the clock.
+/// Between two looks at the clock.
 pub(crate) const USES: u32 = 16;
-/// Retry interval of threads that await ours.
 const TRY_NS: u64 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,26 +49,23 @@ const TRY_NS: u64 = 100_000;
 pub(crate) enum Mode {
     Off,
     Inline,
-    /// With a thread where that pays.
     Thread,
 }
 
-/// Work for a slow request, in order of execution.
+/// In order of execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Chore {
-    /// Free what signal handlers deferred.
+    /// Frees what signal handlers deferred.
     Later = 16,
-    /// Wake the thread, asleep until the heap is used.
     Wake = 8,
-    /// Wake the thread to refill or clear hugepages.
     Refill = 64,
-    /// Check the limits: usage left the watermark band.
+    /// Usage left the watermark band.
     Limits = 4,
     Thread = 2,
-    /// Release free memory now: the thread cannot start here.
+    /// The thread cannot start here.
     Release = 32,
-    /// Copy the size classes into the shared statistics.
+    /// Copies the size classes into the shared statistics.
     Publish = 128,
     Round = 1,
 }
@@ -100,45 +75,39 @@ impl Chore {
         [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Publish, Self::Round];
 }
 
-/// Chores that higher files implement.
 pub(crate) struct Errands {
     pub(crate) free_later: fn(),
-    /// `may_wait`: the caller can wait for the thread's end.
+    /// `may_wait`: for the thread's end.
     pub(crate) read_mailbox: fn(may_wait: bool),
 }
 
 pub(crate) trait Tended {
     fn set_rate(&self, bytes_per_s: u64);
-    /// Does a second's work without collapses and limits. Returns whether anything changed, and the
-    /// pages in use.
+    /// Returns whether anything changed, and the pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// Collapses one hugepage; `is_first` of a round. Returns whether it succeeded, and whether
-    /// there may be more.
+    /// Returns whether it succeeded, and whether there may be more.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Refills a broken hugepage, or clears one ahead of growth; returns whether to go on.
+    /// Returns whether to go on.
     fn refill(&self) -> bool;
-    /// Whether the thread collapses hugepages. Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
-    /// Keeps the limits; returns the pages released. `deep`: the stack allows reading files.
+    /// Returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
-    /// Whether rounds do nothing until the heap is used. Takes the heap's lock.
+    /// Until the heap is used. Takes the heap's lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
-    /// Ignores demand; takes bounded time.
+    /// In bounded time.
     fn release_now(&self);
 }
 
 pub(crate) trait Helper {
-    /// `false` if the system refuses.
     fn start(&self, run: fn()) -> bool;
-    /// Returns `false` in a process that did not start the thread.
+    /// `false` in a process that did not start the thread.
     fn join(&self) -> bool;
     fn ring(&self);
     fn nudge(&self);
     fn is_rung(&self) -> bool;
-    /// Whether the process has had another thread.
     fn has_company(&self) -> bool;
-    /// Sleeps for `ns` or until nudged; returns whether to end.
+    /// Returns whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
@@ -146,28 +115,22 @@ pub(crate) struct Background<C, T> {
     clock: C,
     pub(crate) thread: T,
     pub(crate) life: Life,
-    /// The options `background` and `release_rate`, and whether the heap has the rate.
     mode: AtomicU8,
     rate: AtomicU64,
     paced: AtomicBool,
     wanted: AtomicU8,
-    /// Uses of the page heap, modulo 2³².
     used: AtomicU32,
-    /// When the next round in a request is due, by time or by hugepages: a growing heap gets its
-    /// first collapses before its program only computes.
+    /// A growing heap gets its first collapses before its program only computes.
     next_round_ns: AtomicU64,
     next_round_at: AtomicU32,
-    /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
-    /// Consecutive rounds in requests that used all collapses.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
-    /// The thread was woken to refill or clear hugepages, and is not done.
     refills: AtomicBool,
-    /// The thread was woken for that alone, and rests on afterwards.
+    /// Woken for refills alone.
     rests_on: AtomicBool,
-    /// The process had other threads at the last start: the thread stays.
+    /// The process had other threads at the last start.
     stays: AtomicBool,
     at_work: AtomicBool,
 }
@@ -175,7 +138,6 @@ pub(crate) struct Background<C, T> {
 pub(crate) struct Rounds {
     in_use: Pages,
     quiet_s: u64,
-    /// Uses of the page heap when the last round ended.
     used: u32,
 }
 
@@ -203,8 +165,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Counts a use of the page heap, under its lock. `free` counts releasable pages exactly;
-    /// `backed` less `in_use` bounds them.
+    /// Under the page heap's lock. `free` is exact; `backed` less `in_use` bounds it.
     #[inline(always)]
     pub(crate) fn record_use(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
@@ -230,7 +191,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Wakes the thread and checks the time, now and then, for requests past the page heap.
     pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -245,7 +205,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Requests refills for growth, under the page heap's lock.
     #[inline]
     pub(crate) fn want_refill(&self) {
         if !self.refills.load(Relaxed) && self.life.is_running() {
@@ -274,19 +233,18 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !self.wants(Chore::Thread) && self.mode() == Mode::Thread && self.life.may_start()
     }
 
-    /// Requests the thread, since memory must be released while the program sleeps.
+    /// Memory must be released while the program sleeps.
     pub(crate) fn want_thread(&self) {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
     }
 
-    /// In a fork's parent: whether to start the thread now.
     pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
         if backed < FORK_FROM {
             return false;
         }
-        // A fork ended the thread a moment ago; no later request may restart it.
+        // The fork ended the thread; no later request may restart it.
         self.next_thread_ns.store(0, Relaxed);
         self.want_thread();
         self.claim(Chore::Thread, true, false)
@@ -312,8 +270,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.fetch_and(!(chore as u8), Relaxed);
     }
 
-    /// Takes a pending chore. `may_start` allows starting a thread, for which the C library
-    /// allocates. `may_call` allows calling the program.
+    /// `may_start`: the C library may allocate for a thread. `may_call`: the program may be called.
     pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
@@ -330,7 +287,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
                 self.forget(chore);
                 self.rests_on.store(true, Relaxed);
             }
-            // The thread begins with a round.
             Chore::Thread => _ = self.wanted.fetch_and(Chore::Limits as u8 | Chore::Later as u8, Relaxed),
             _ => self.forget(chore),
         }
@@ -352,7 +308,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sets the mode without waiting: in the thread, or under a C library lock.
+    /// In the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
@@ -366,7 +322,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.rate.store(bytes_per_s, Relaxed);
         if self.paced.load(Relaxed) {
             heap.set_rate(bytes_per_s);
-            // A lower rate may have ended it.
             self.want_thread();
         }
     }
@@ -381,7 +336,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.threads.store(threads, Relaxed);
     }
 
-    /// Starts the thread, unless another thread does or it is held off.
     #[cold]
     pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
         // A signal handler's fork would wait for this start.
@@ -400,7 +354,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         });
     }
 
-    /// Stops the thread and waits; returns whether it ran. It may restart a second later.
+    /// Returns whether it ran. It may restart a second later.
     pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
         self.life.stop(
             || sleep_ns(TRY_NS),
@@ -417,7 +371,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         )
     }
 
-    /// In a fork's child: only the calling thread's chores stay.
     pub(crate) fn forked(&self, forks: u32) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
@@ -430,7 +383,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed) }
     }
 
-    /// Rests until the next round, in the thread; `false`: end.
+    /// `false`: end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if rounds.quiet_s <= QUIET_S {
             return self.rest_and_refill(heap);
@@ -461,17 +414,16 @@ impl<C: Clock, T: Helper> Background<C, T> {
     fn refill(&self, heap: &impl Tended) {
         if self.refills.load(Relaxed) {
             while !self.thread.is_rung() && heap.refill() {}
-            // A request that saw `true` is followed by others while growth goes on.
+            // Other requests follow one that saw `true` while growth goes on.
             self.refills.store(false, Relaxed);
         }
     }
 
-    /// Sleeps until `self.used` differs from `used`, at most `most` nanoseconds; returns whether to
-    /// end.
+    /// Returns whether to end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
-        // A request counts itself and checks `asleep` under the page heap's lock. Taking it orders
-        // each request: before, and we see its count, or after, and it wakes us.
+        // Requests count themselves and check `asleep` under the page heap's lock. We take it: each
+        // comes before, and we see its count, or after, and it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
         let ended = if is_same { self.thread.sleep(most) } else { self.thread.is_rung() };
@@ -479,7 +431,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         ended
     }
 
-    /// Does a turn of the thread; `false`: end, since it is no longer needed.
+    /// `false`: end.
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
@@ -489,7 +441,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
         let unused = self.used.load(Relaxed) == rounds.used;
         let (changed, in_use) = self.round(true, u32::MAX, heap);
-        // The round's own uses count.
         rounds.used = self.used.load(Relaxed);
         let is_quiet = !changed && unused && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
@@ -510,10 +461,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Does a round with at most `collapses`; returns whether it did anything, and the pages in
-    /// use.
     pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
-        // ORDERING: Acquire pairs with the Release below.
+        // ORDERING: pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return (true, Pages(0));
         }
@@ -532,7 +481,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         if full >= FULL_ROUNDS {
             self.want_thread();
         }
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         (ticked || collapsed > 0 || limited > 0, in_use)
     }

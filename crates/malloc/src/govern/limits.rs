@@ -1,21 +1,12 @@
 //! Limits on the process's memory.
 //!
 //! **What.** Above the *soft limit* free memory goes back to the system; if that is too little,
-//! threads flush their caches; then the callback runs. The heap refuses requests above the *hard
-//! limit* once free memory has gone back. The control group's limit gives the default soft limit.
-//! Free memory also goes back under the system's memory *pressure*.
+//! threads flush their caches, then the callback runs. The heap refuses requests above the *hard
+//! limit* once free memory has gone back. Bytes in use: memory from the system, metadata, huge
+//! objects, touched or not.
 //!
-//! **Units.** Bytes in use: memory from the system, metadata, huge objects, touched or not.
-//!
-//! **Threads.** One at a time checks limits; others go on. Threads flush in their next slow path.
-//!
-//! **Failure.** An unreadable limit means none. Nothing here ends the process.
-//!
-//! **Cost.** Two compares in each use of the page heap. Above its soft limit a program is checked
-//! once a second and after each step of growth.
-//!
-//! **Not here.** Heap ([`Limited`]), system ([`System`]) and clock are arguments, for tests in
-//! virtual time; `govern.rs` binds the process's.
+//! **Cost.** Two compares in each use of the page heap; above the soft limit a check once a second
+//! and after each step of growth.
 
 mod callback;
 mod changes;
@@ -35,40 +26,34 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::Setting;
 
-/// Percent of the control group's limit; the rest is for code, stacks and the like.
+/// The rest of the control group's limit is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;
-/// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
 const READ_EVERY_NS: u64 = 10_000_000_000;
-/// Interval, and free pages, for reads of the pressure.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
-/// Free pages for which an idle process wakes each 10 s to read it: 16 MiB.
+/// An idle process wakes for these each 10 s.
 const PRESSURE_WAKES_FROM: Pages = Pages(2048);
-/// Most bytes released for one high pressure.
 const PRESSURE_BYTES: u64 = 256 << 20;
-/// Percent of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
 const BY_OPTION: u64 = 4;
 
 pub(crate) trait Limited {
     fn gate(&self) -> &Gate;
     fn used(&self) -> u64;
-    /// Releases memory down to `most` bytes in use; returns the bytes in use, and the pages
-    /// released.
+    /// Returns the bytes in use, and the pages released.
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
     fn shrink(&self, whose: Whose);
-    /// The soft limit cannot be kept.
     fn passed(&self, _soft: u64, _used: u64) {}
-    /// Clears requests for a limit check.
+    /// Clears requests for a check.
     fn looked(&self);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
     Own,
-    /// Other threads' caches, each in its thread's next slow path.
+    /// Each in its thread's next slow path.
     Others,
 }
 
@@ -76,12 +61,12 @@ pub(crate) trait System {
     /// System calls beyond memory and locks.
     fn may_query(&self) -> bool;
     fn group(&self) -> cgroup::Limits;
-    /// Returns the pressure in 1/100 percent of time; `None` if the system reports none.
+    /// In 1/100 percent of time; `None` if the system reports none.
     fn pressure(&self) -> Option<u32>;
-    /// Returns the bytes of physical memory; 0 if unknown.
+    /// Physical bytes; 0 if unknown.
     fn memory(&self) -> u64;
     fn is_stack_deep(&self) -> bool;
-    /// Sets the control group's quota; returns the CPUs that the process may use.
+    /// Returns the CPUs that the process may use.
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
 }
 
@@ -94,17 +79,16 @@ pub(crate) struct Limits<C, S> {
     memory: Kept,
     pressure: AtomicU32,
     changes: Changes,
-    /// The control group's limit as last read (0: none); its source, as in the statistics; whether
-    /// ever read; when to read again.
+    /// 0: none.
     group: AtomicU64,
     source: AtomicU64,
     read: AtomicBool,
     next_read_ns: AtomicU64,
     next_pressure_ns: AtomicU64,
-    /// The system reports none: do not ask again.
+    /// The system reports none.
     no_pressure: AtomicBool,
     at_work: AtomicBool,
-    /// When a line about the soft and the hard limit may be printed again.
+    /// For the soft and the hard limit's line.
     pub(crate) next_lines_ns: [AtomicU64; 2],
     pub(crate) callback: Callback,
 }
@@ -165,7 +149,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         setting.bytes(whole, None)
     }
 
-    /// Checks limits in a program thread without locks; keeps `errno`.
+    /// Without locks; keeps `errno`.
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
@@ -175,10 +159,9 @@ impl<C: Clock, S: System> Limits<C, S> {
         process::set_errno(saved);
     }
 
-    /// Reads the control group's limit once, and enforces the soft limit. If that fails, returns
-    /// the limit and the bytes in use.
+    /// Returns a soft limit that it could not keep, and the use.
     fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
-        // ORDERING: Acquire pairs with the Release below.
+        // ORDERING: pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return None;
         }
@@ -193,7 +176,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let passed = heap.gate().soft().and_then(|soft| self.keep_soft(soft, in_program, heap));
         // Our own steps passed the limit, too.
         heap.looked();
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         passed
     }
@@ -222,8 +205,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         Some((soft, used))
     }
 
-    /// Does a second's work: limits, pressure and releasable memory may have changed. Returns the
-    /// pages released. Reads files only on a `deep` stack.
+    /// Returns the pages released. Reads files only on a `deep` stack.
     pub(crate) fn round(&self, deep: bool, heap: &impl Limited) -> u64 {
         let saved = process::errno();
         let now = self.clock.now_ns();
@@ -293,7 +275,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// After the hard limit's refusal: flushes own caches for a retry; others flush later.
     #[cold]
     pub(crate) fn make_room(&self, heap: &impl Limited) -> bool {
         if heap.gate().hard().is_none() {
@@ -309,7 +290,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         segment::add(&self.segment.hard_limit_refused, 1);
     }
 
-    /// In a fork's child no other thread checks limits.
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.callback.forked();

@@ -1,9 +1,5 @@
-//! The line on standard error when a limit acts.
-//!
-//! **What.** For a hard limit that refused a request, and a soft limit that free memory could not
-//! keep: how full the heap is, with which objects. At most once a minute each.
-//!
-//! **Threads.** Slow paths and the library's thread, without locks.
+//! At most once a minute, a line about a hard limit that refused a request, or a soft one that free
+//! memory could not keep. Runs without locks.
 
 use crate::statics::{HEAP, LIMITS};
 use crate::thread::nested;

@@ -1,20 +1,5 @@
-//! Statistics as one document of JSON.
-//!
-//! **State.** Numbers unless quoted, by the tables of `craton_tables::counters`; unused classes are
-//! omitted:
-//! ```text
-//! { version, library: "…", exe: "…", …table `process`…,
-//!   cache_mode_name: "…", memory_limit_source_name: "…", page_heap: "…",
-//!   classes: [{ …table `class`… }],
-//!   heaps: [{ id, name: "…", …the rest of table `heap`…,
-//!             classes: [{ object_bytes, slabs, objects_out }] }],
-//!   caches: [{ name: "…", …table `cache`… }],
-//!   debug: { …table `kit`… },
-//!   options: { "key": "value" } }
-//! ```
-//!
-//! **Threads.** Each number is exact; two may be a moment apart, and so lengths: a second call's
-//! buffer needs spare room.
+//! Statistics as one document of JSON (docs/statistics.md). Unused classes are omitted. Lengths may
+//! change: a second call's buffer needs spare room.
 
 use crate::caches;
 use crate::debug;
@@ -29,7 +14,7 @@ use craton_os::process;
 pub const VERSION: u64 = 1;
 const VALUE_MAX: usize = 512;
 
-/// Writes as `snprintf` does, and returns the full length.
+/// As `snprintf`; returns the full length.
 pub fn write(buffer: &mut [u8]) -> usize {
     let mut text = Text::new(buffer);
     let out = &mut text;
@@ -85,7 +70,6 @@ fn open(first: &mut bool) -> &'static str {
     if core::mem::take(first) { "{" } else { ",{" }
 }
 
-/// Numbers by name, `before` the first, commas before the rest.
 fn fields(out: &mut Text<'_>, before: &str, numbers: &[(&str, u64)]) {
     for (i, (key, value)) in numbers.iter().enumerate() {
         out.text(if i == 0 { before } else { "," }).text("\"").text(key).text("\":").number(*value);

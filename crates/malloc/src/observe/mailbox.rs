@@ -1,25 +1,17 @@
 //! The mailbox: options set from outside a running program.
 //!
-//! **What.** `craton set PID KEY=VALUE` finds it by [`crate::observe::inspect`] and writes a
-//! request. The process reads it in slow requests and, once a second, in the library's thread, then
-//! answers. To force a slow request the writer makes all threads' frees fail
-//! ([`craton_heap::thread_cache::ThreadCache::fail`]) and takes object caches' arrays from their
-//! owners; frees into per-CPU caches always check. An idle process leaves it waiting.
+//! **What.** `craton set` writes a request, and makes fast paths fail
+//! ([`craton_heap::thread_cache::ThreadCache::fail`]). Slow requests, frees into per-CPU caches
+//! and, once a second, the library's thread read it.
 //!
-//! **State.** A request has a number above 0, and settings separated by 0:
+//! **State.** A request has a number above 0, and settings separated by 0; its answer lists refused
+//! ones, `NUMBER:WHY`, likewise. Idle while `taken` = `answered`.
 //! ```text
 //! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```
-//! The mailbox is idle while `taken` = `answered`. A writer that finds `asked` > 0 sets it to 0,
-//! appends its settings and asks with the next number; the first writer finds its own in that
-//! answer. A writer that gives up stores its number in `left`, then re-reads `asked`: if unchanged,
-//! the process itself reports refusals.
-//!
-//! **Threads.** The thread that exchanges `asked` for 0 owns the request until it answers.
-//!
-//! **Failure.** The answer lists refused settings, `NUMBER:WHY` separated by 0.
-//!
-//! **Cost.** A load in slow requests, and in frees into per-CPU caches.
+//! A writer that finds `asked` > 0 sets it to 0, appends its settings and asks with the next
+//! number; the first writer finds its own in that answer. A writer that gives up stores its number
+//! in `left`, then re-reads `asked`: if unchanged, the process itself reports refusals.
 //!
 //! **Unsafe.** Another process writes the texts, plain memory.
 
@@ -42,7 +34,8 @@ pub struct Mailbox {
     answer: UnsafeCell<[u8; Self::TEXT]>,
 }
 
-// SAFETY: only the request's owner and another process use the texts, in the order above.
+// SAFETY: the thread that exchanges `asked` for 0, and another process, use the texts in the order
+// above.
 unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
@@ -77,24 +70,22 @@ impl Mailbox {
         self.asked.load(Relaxed) != 0
     }
 
-    /// Whether its writer has given up.
+    /// The writer has given up.
     pub(crate) fn is_left(&self) -> bool {
-        // ORDERING: SeqCst pairs with the exchange in `serve`.
+        // ORDERING: pairs with the exchange in `serve`.
         self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
     }
 
-    /// In a fork's child: the parent's request.
+    /// The parent has the request.
     pub(crate) fn forked(&self) {
         self.asked.store(0, Relaxed);
         self.left.store(0, Relaxed);
         self.answered.store(self.taken.load(Relaxed), Relaxed);
     }
 
-    /// `set` returns what is wrong with a setting.
     pub(crate) fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
-        // ORDERING: SeqCst pairs with the writer's stores and the Release below, so the text is
-        // complete; and with `is_left`'s load: a writer that stores `left` and sees `asked` comes
-        // first.
+        // ORDERING: pairs with the writer's stores and the Release below, so the text is
+        // complete; and with `is_left`: a writer that stores `left` and sees `asked` comes first.
         let number = self.asked.swap(0, Ordering::SeqCst);
         if number == 0 {
             return;
@@ -108,12 +99,12 @@ impl Mailbox {
         // SAFETY: likewise.
         unsafe { self.answer.get().write_volatile(whole) };
         self.answer_len.store(len as u32, Relaxed);
-        // ORDERING: Release pairs with the reader's loads: with the number it sees the answer.
+        // ORDERING: pairs with the reader's loads.
         self.answered.store(number, Ordering::Release);
     }
 }
 
-/// Lists the refused settings; returns the answer's length.
+/// Returns the length.
 fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) -> usize {
     let (most, mut answer, mut refused) = (into.len(), Text::new(into), 0);
     for (i, setting) in request.split(|b| *b == 0).enumerate() {

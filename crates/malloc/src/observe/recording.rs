@@ -1,4 +1,4 @@
-//! The options `trace` and `trace_events`, bound to the process's heap.
+//! The options `trace` and `trace_events`.
 
 use crate::observe::text::Text;
 use crate::start::set_up;
@@ -26,7 +26,7 @@ pub(crate) fn set_bound(events: usize) -> bool {
     events > 0
 }
 
-/// Begins the requested recording, ending the one before.
+/// Ends the one before.
 pub(crate) fn begin() {
     let Some((path, len)) = TRACE.requested.lock().take() else { return };
     end();

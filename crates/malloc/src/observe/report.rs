@@ -8,7 +8,7 @@ use craton_os::{Line, loaded, maps};
 
 pub type Call = &'static str;
 
-/// A free list leads to something else, or an object without its mark.
+/// The list leads to something else, or an object without its mark.
 #[cold]
 pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
     let line = Line::new().text("craton: the list of free objects of ");
@@ -22,7 +22,7 @@ pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
     about_list(class, objects).text(" given out twice; ").text(CAUSES).abort()
 }
 
-/// A free list lost objects: some changed while free.
+/// Objects changed while free.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) -> ! {
     about_list(class, objects).text(" lost; ").text(CAUSES).abort()
@@ -42,7 +42,7 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-/// Prints the misuse in one line and aborts: the program's view of the heap is wrong.
+/// The program's view of the heap is wrong.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
@@ -88,7 +88,6 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     .abort()
 }
 
-/// Names the other allocator that may have the pointer, and the remedy.
 fn foreign(line: Line, pointer: usize) -> Line {
     let mut namespaces = 0;
     loaded::in_namespaces(|number, _| {

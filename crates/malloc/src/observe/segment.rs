@@ -1,16 +1,13 @@
-//! The segment: a page of live statistics, exported as `craton_segment`. A tool that may read the
-//! process's memory finds it by the symbol table. `struct craton_segment` of `craton.h` and this
-//! layout come from the table in `craton_tables`. Behind the numbers the page has what readers of a
-//! file need besides ([`Rest`]): [`crate::observe::shared`].
+//! The segment: a page of live statistics, exported as `craton_segment`. The table in
+//! `craton_tables` generates the layout. [`Rest`] is for readers of a file
+//! ([`crate::observe::shared`]).
 //!
-//! **State.** One page of the machine, which a file may show:
+//! **State.**
 //! ```text
 //! 0: magic · version · a word for each number · zeros | 1024: Rest · zeros | 4096
 //! ```
 //!
 //! **Unsafe.** Exports it under a fixed name.
-//!
-//! **Threads.** Each number is exact; two may be a moment apart.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::CLASSES;
@@ -19,11 +16,10 @@ use craton_tables::counters;
 use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, word};
 use craton_tables::options::{Key, OPTIONS};
 
-/// First word: "\0CRATON1", little-endian.
+/// Little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 pub const VERSION: u64 = 1;
 
-/// A number for each row of the table.
 macro_rules! segment {
     ($($name:ident: $unit:ident, $text:literal;)*) => {
         #[repr(C, align(4096))]
@@ -47,7 +43,6 @@ macro_rules! segment {
                 }
             }
 
-            /// The words by name, without magic and version.
             pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
                 [$((stringify!($name), self.$name.load(Relaxed))),*]
             }
@@ -58,29 +53,28 @@ macro_rules! segment {
 counters!(process, segment);
 
 pub const WORDS: usize = 2 + PROCESS.len();
-/// Bytes. Fixed, for readers of another release.
+/// Fixed, for readers of another release.
 const REST_AT: usize = 1024;
 
 const _: () = assert!(size_of::<Segment>() == shared_page::BYTES && align_of::<Segment>() == shared_page::BYTES);
 
-/// Zeros until the library is loaded.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Rest {
     /// [`WORDS`] of this release.
     words: AtomicU64,
     pub(crate) state: AtomicU64,
-    /// By the monotonic clock, at the load, in a fork's child when it got its file.
+    /// By the monotonic clock: the load; in a fork's child, when it got its file.
     pub(crate) since_ns: AtomicU64,
     exe: [AtomicU64; 2],
     class_count: AtomicU32,
     option_count: AtomicU32,
     classes: [ClassShare; CLASSES],
-    /// What each option was set to since the start; empty for its default. Ends by 0 unless cut.
+    /// As set since the start; empty for the default. Ends by 0 unless cut.
     options: [[AtomicU32; VALUE_MOST / 4]; OPTIONS.len()],
 }
 
-/// A class's slabs, as last published.
+/// As last published.
 #[repr(C)]
 #[derive(Debug)]
 struct ClassShare {
@@ -90,7 +84,6 @@ struct ClassShare {
     objects_out: AtomicU32,
 }
 
-/// Bytes of an option's value that are shown.
 const VALUE_MOST: usize = 36;
 
 /// Of [`Rest::state`].
@@ -149,7 +142,7 @@ impl ClassShare {
 }
 
 impl Segment {
-    /// The words in the order of `struct craton_segment`.
+    /// In the order of `struct craton_segment`.
     pub fn words(&self) -> [u64; WORDS] {
         let mut words = [MAGIC; WORDS];
         words[1] = VERSION;
@@ -159,7 +152,6 @@ impl Segment {
         words
     }
 
-    /// Since the library's load fork handlers are registered, options known.
     pub(crate) fn has_started(&self) -> bool {
         self.pid.load(Relaxed) != 0
     }

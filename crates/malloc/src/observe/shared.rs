@@ -1,26 +1,13 @@
-//! The segment's page as a file in the folder of the option `stats_dir`.
+//! The segment's page as a file in the folder of the option `stats_dir` (docs/live.md).
 //!
-//! **What.** A file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so each counter is in
-//! the file as soon as it is counted, and stays there after SIGKILL. A process that ends by `exit`
-//! removes its file. Size classes are counted elsewhere: they are copied in the background round
-//! and each time the heap has grown by 1/16 ([`Shared::next_bytes`]).
-//!
-//! **State.** `FOLDER/PID-SINCE.stats`; `SINCE`, in hexadecimal, keeps apart the images of an
-//! `exec` and the processes of several containers.
+//! **State.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT). In its name,
+//! `PID-SINCE.stats`, `SINCE` keeps apart the images of an `exec` and the processes of several
+//! containers.
 //! ```text
 //! no folder ──set, before main──► folder ──begin──► shared ──exit──► file removed
 //!                                   ▲                 │
 //!                                   └──fork, in child─┘   shared again at its first slow request
 //! ```
-//!
-//! **Threads.** The folder is set while the process starts. The page is shared then, or by a fork's
-//! only thread, or in a slow request of a child: an increment in that moment may be lost.
-//!
-//! **Failure.** A line for the process that starts; a child that cannot make its file has none. A
-//! child made past the C library (`clone`) counts into its parent's file. Truncating the file
-//! ends the program, by SIGBUS.
-//!
-//! **Cost.** Nothing for a counter; a comparison in each use of the page heap.
 //!
 //! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
 
@@ -32,11 +19,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
 
-/// Bytes behind the folder: `/PID-SINCE.stats` and the closing 0.
 const NAME_MOST: usize = 48;
 const PATH_MOST: usize = PATH_MAX + NAME_MOST;
 
-/// Bytes by which the heap grows at least between two copies of the classes.
 const STEP: u64 = 256 << 10;
 
 pub(crate) struct Shared {
@@ -45,11 +30,11 @@ pub(crate) struct Shared {
     /// The process has started: the folder stays.
     closed: AtomicBool,
     is_shared: AtomicBool,
-    /// Bytes in use from which the classes are copied again; all ones for never.
+    /// When the classes are copied again; all ones for never.
     next_bytes: AtomicU64,
 }
 
-// SAFETY: the folder is written before `len`, by the only thread, and read after it.
+// SAFETY: the only thread writes the folder, before `len`; readers load `len` first.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -64,7 +49,7 @@ impl Shared {
     }
 
     fn folder(&self) -> &[u8] {
-        // ORDERING: Acquire pairs with the Release in `set`.
+        // ORDERING: pairs with the Release in `set`.
         let len = self.len.load(Ordering::Acquire);
         // SAFETY: not written after `len`.
         unsafe { &(&*self.folder.get())[..len] }
@@ -80,7 +65,7 @@ impl Shared {
         }
         // SAFETY: the process starts: no other thread reads it.
         unsafe { (&mut *self.folder.get())[..folder.len()].copy_from_slice(folder) };
-        // ORDERING: Release pairs with the Acquire in `folder`.
+        // ORDERING: pairs with the Acquire in `folder`.
         self.len.store(folder.len(), Ordering::Release);
         true
     }
@@ -89,7 +74,6 @@ impl Shared {
         into.bytes(self.folder());
     }
 
-    /// At the end of the library's load.
     pub(crate) fn start(&self, segment: &'static Segment) {
         self.closed.store(true, Relaxed);
         describe(segment);
@@ -107,7 +91,6 @@ impl Shared {
         }
     }
 
-    /// `false` if there is no folder or no file can be made there.
     pub(crate) fn is_shared_or_begins(&self, segment: &'static Segment) -> bool {
         if self.is_shared() {
             return true;
@@ -147,7 +130,6 @@ impl Shared {
         path
     }
 
-    /// In each use of the page heap: whether to copy the classes.
     #[inline(always)]
     pub(crate) fn wants_copy(&self, in_use_bytes: u64) -> bool {
         in_use_bytes >= self.next_bytes.load(Relaxed)
@@ -160,7 +142,6 @@ impl Shared {
         self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
     }
 
-    /// In a fork's child, before it counts.
     pub(crate) fn forked(&self, segment: &'static Segment) {
         if self.is_shared.swap(false, Relaxed) {
             // SAFETY: shared, and this is the only thread.
@@ -170,7 +151,7 @@ impl Shared {
         self.next_bytes.store(next, Relaxed);
     }
 
-    /// At exit. Not in a child made past the C library.
+    /// A child made past the C library leaves its parent's file.
     pub(crate) fn end(&self, segment: &'static Segment) {
         if self.is_shared.load(Relaxed) && segment.pid.load(Relaxed) == u64::from(process::id()) {
             segment.rest.state.store(EXITED, Relaxed);

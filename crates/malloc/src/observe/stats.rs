@@ -10,14 +10,13 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::{CLASSES, geometry, size_of_class};
 use craton_os::{Line, file_map, process};
 
-/// Returns the segment with all refills counted, and the page heap's numbers collected.
+/// With all refills, and the page heap's numbers.
 pub fn counted() -> &'static Segment {
     HEAP.report_counts();
     telemetry::collect();
     &SEGMENT
 }
 
-/// [`counted`], with memory by the system's page tables.
 pub fn counted_with_page_tables() -> &'static Segment {
     telemetry::read_page_tables();
     counted()
@@ -93,13 +92,13 @@ fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
     numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
 }
 
-/// Bytes: names of some 20 letters, and numbers of as many digits.
+/// Names of some 20 letters, and numbers of as many digits.
 const LINE: usize = 48 * WORDS;
 
 fn json() -> ([u8; LINE], usize) {
     let mut name = [0u8; 16];
     let len = process::name(&mut name);
-    // Characters of the name that JSON escapes become question marks.
+    // Characters that JSON escapes become question marks.
     for byte in &mut name[..len] {
         if matches!(*byte, b'"' | b'\\' | 0..=31 | 127..) {
             *byte = b'?';

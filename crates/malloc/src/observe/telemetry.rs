@@ -1,15 +1,9 @@
 //! The page heap's numbers in the segment.
 //!
-//! **What.** Collected when the program asks, and at each tick for outside readers; no request
-//! updates them.
-//!
 //! **From.** TEMERAIRE §4: a number for each component of Figure 7; §5: hugepage coverage.
 //!
-//! **Threads.** Numbers of one step agree at one moment; the walk over hugepages is a second step,
-//! in large heaps several.
-//!
-//! **Failure.** In a signal handler that interrupted a request the last numbers stay: its thread
-//! may hold the page heap's lock.
+//! **Threads.** Numbers of one step agree; the walk over hugepages is another step. A signal
+//! handler may interrupt a holder of the page heap's lock: the last numbers stay.
 
 use crate::observe::segment;
 use crate::statics::{HEAP, SEGMENT, SHARED};
@@ -20,7 +14,7 @@ use craton_heap::size_class::{CLASSES, geometry};
 use craton_os::thp;
 use craton_pages::Component;
 
-/// Largest heap that each tick walks, 8 GiB: at most 40 us a second.
+/// 8 GiB: at most 40 us a second.
 const WALKED_AT_TICKS: HugePages = HugePages(4096);
 
 pub(crate) fn collect() {
@@ -32,7 +26,7 @@ pub(crate) fn collect() {
     }
 }
 
-/// From the system's page tables; slow with many small pages.
+/// Slow with many small pages.
 pub(crate) fn read_page_tables() {
     let granted = HEAP.granted().bytes().0;
     let mapped = if granted > 0 { thp::mapped_bytes(HEAP.address(PageId(0)) as usize, granted) } else { None };
@@ -54,7 +48,7 @@ pub(crate) fn ticked(pages: u64) {
     classes();
 }
 
-/// The heap of a shared page has grown. Shares it first in a fork's child.
+/// The heap has grown. Shares the page first in a fork's child.
 #[cold]
 pub(crate) fn publish() {
     if SHARED.is_shared_or_begins(&SEGMENT) {

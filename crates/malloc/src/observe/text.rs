@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
         self.bytes(Decimal::new(n).as_bytes())
     }
 
-    /// A quoted JSON string; non-ASCII bytes become question marks: their encoding is unknown.
+    /// Quoted for JSON. The encoding is unknown: non-ASCII bytes become question marks.
     pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes(b"\"");
         for byte in bytes {
@@ -43,7 +43,7 @@ impl<'a> Text<'a> {
         self.bytes(b"\"")
     }
 
-    /// Ends with a 0, on the last byte if cut; returns the full length.
+    /// Ends with a 0, also if cut; returns the full length.
     pub fn end(self) -> usize {
         if let Some(last) = self.buffer.len().checked_sub(1) {
             self.buffer[self.len.min(last)] = 0;

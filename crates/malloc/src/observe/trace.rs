@@ -1,18 +1,10 @@
-//! The trace of page heap requests, for `craton replay`.
-//!
-//! **What.** The option `trace=PATH` writes span events into a file of format
-//! [`craton_pages::trace`], live spans first. `%p` in the path is the process's number. Spans from
-//! the cache in front, and huge objects, are not recorded.
+//! The trace of page heap requests (docs/trace.md), in the format of [`craton_pages::trace`].
 //!
 //! **Threads.** Lock order: page heap → recorder. The first keeps events in true order.
 //!
-//! **Failure.** An unwritable path gives a line on standard error; a file that another process
-//! writes gives none: children inherit the option. At the bound, or if the file cannot grow, events
-//! are dropped and counted. A fork's child records nothing. A killed process leaves a readable file
-//! without an end.
+//! **Failure.** A killed process leaves a readable file without an end.
 //!
-//! **Cost.** Off: one load. On: two stores into mapped memory, a checksum of 12 cycles and the
-//! coarse clock for each event; a page fault every 255 events, a new window every 65,280.
+//! **Cost.** On: two stores, a checksum of 12 cycles and the coarse clock for each event.
 //!
 //! **Unsafe.** Takes the recorder from the lock that a fork holds.
 
@@ -27,14 +19,13 @@ use craton_tables::options::PATH_MOST;
 
 pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
 const WINDOW: usize = 1 << 20;
-/// 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
 
 pub(crate) struct Tracer {
     pub(crate) bound: AtomicU64,
-    /// The option `trace`, until its recording begins.
+    /// Until its recording begins.
     pub(crate) requested: Mutex<Option<([u8; PATH_MAX], usize)>>,
-    /// The option `trace`, as last set.
+    /// As last set.
     pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
     pub(crate) on: AtomicBool,
     pub(crate) recorder: Mutex<Option<Recorder>>,
@@ -43,7 +34,7 @@ pub(crate) struct Tracer {
 pub(crate) struct Recorder {
     map: FileMap,
     window: u64,
-    /// The block in work, from 1 on, and its next slot.
+    /// From 1 on.
     block: u64,
     slot: usize,
     sum: Sum,
@@ -64,10 +55,9 @@ impl Tracer {
         }
     }
 
-    /// Requests a recording; an empty path ends one.
+    /// An empty path ends a recording.
     pub(crate) fn request(&self, path: &[u8]) -> bool {
         let pids = path.windows(2).filter(|two| *two == b"%p").count();
-        // A number has at most ten digits.
         if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
             return false;
         }
@@ -88,7 +78,7 @@ impl Tracer {
         true
     }
 
-    /// Begins a recording into the 0-terminated `path`, under the heap's lock `pages`.
+    /// `path` ends with 0. The caller holds the heap's lock.
     pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
@@ -102,8 +92,7 @@ impl Tracer {
         }
     }
 
-    /// In a fork's child: the file is the parent's. `nested`: in a signal handler that may have
-    /// interrupted the recorder; its window stays mapped.
+    /// `nested`: a signal handler may have interrupted the recorder; its window stays mapped.
     ///
     /// # Safety
     /// The lock is held for a fork.
@@ -139,7 +128,6 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// Records at most `bound` events into the 0-terminated `path`, live spans first.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
@@ -182,8 +170,7 @@ impl Recorder {
         (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
     }
 
-    /// Begins a block, if need be in a new window. Seals the full one only if another follows: a
-    /// sealed last one looks truncated.
+    /// Seals the full block only if another follows: a sealed last one looks truncated.
     fn turn(&mut self) -> bool {
         let next = (self.block + 1) * BLOCK_BYTES as u64;
         if next < self.window + WINDOW as u64 {

@@ -5,10 +5,9 @@
 use core::ffi::{CStr, c_char};
 use craton_kit::is_check;
 
-/// Each value of a key.
-///
 /// # Safety
-/// As [`find`], and no thread changes the environment meanwhile.
+/// `environment` is null, or a null-terminated array of C strings, which no thread changes
+/// meanwhile.
 pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut each: impl FnMut(&[u8])) {
     // SAFETY: by the contract.
     let text = unsafe { text_in(environment) }.unwrap_or_default();
@@ -41,7 +40,7 @@ pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u
     None
 }
 
-/// Separated by commas. After `debug=` an item without `=` continues the value.
+/// After `debug=` an item without `=` continues the value.
 pub(crate) struct Items<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Items<'a> {

@@ -9,8 +9,8 @@ use crate::observe::recording;
 use crate::statics::MAILBOX;
 use crate::thread::tls;
 
-/// `may_wait`: the caller can wait for the library's thread to end. Itself cannot, nor can a free
-/// that the C library makes under a lock.
+/// `may_wait`: for the end of the library's thread, which cannot, nor can a free that the C library
+/// makes under a lock.
 #[cold]
 pub(crate) fn read_mailbox(may_wait: bool) {
     // Without a use a static linker drops the table.

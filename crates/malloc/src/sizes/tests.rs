@@ -18,7 +18,7 @@ fn a_good_size_with_an_alignment_is_what_an_object_gets() {
         for size in [0, 1, 17, 100, 1000, 5000, 40_000, 300_000] {
             let (object, bytes) = alloc_at_least(size, align);
             assert!(!object.is_null() && bytes == good_size(size, align));
-            // SAFETY: the object is ours, and given up once.
+            // SAFETY: ours.
             unsafe {
                 object.write_bytes(1, bytes);
                 assert_eq!(front::usable_size(object), Ok(bytes), "{size} at {align}");
@@ -43,7 +43,7 @@ fn a_size_is_right_if_such_a_request_can_have_got_the_object() {
     // By its place it could be aligned so, but of another size.
     assert_eq!(check(object, Claim { size: Some(100), ..wrong }), Err(Misuse::WrongAlign { given: 64 }));
     assert_eq!(check(object, Claim { align: 3, ..wrong }), Err(Misuse::WrongAlign { given: 3 }));
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe { free(object, claim(101, false)).unwrap() };
 }
 
@@ -51,12 +51,12 @@ fn a_size_is_right_if_such_a_request_can_have_got_the_object() {
 fn a_size_is_right_when_a_longer_span_served_it() {
     let claim = |size| Claim { size: Some(size), align: 1, resized: false };
     for (long, short) in [(180_000, 163_841), (300_000, 270_400), (1 << 20, (1 << 20) - 40_000)] {
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe { free(front::malloc(long), claim(long)).unwrap() };
         let object = front::malloc(short);
         assert_eq!(check(object, claim(short)), Ok(()), "{short} after {long}");
         assert!(check(object, claim(short / 2)).is_err() && check(object, claim(long * 2)).is_err());
-        // SAFETY: likewise.
+        // SAFETY: ours.
         unsafe { free(object, claim(short)).unwrap() };
     }
 }
@@ -68,7 +68,7 @@ fn zeroed_and_large_objects_have_whole_pages() {
         for object in [front::calloc(size), front::malloc(size)] {
             assert_eq!(check(object, claim(size)), Ok(()), "{size}");
             assert!(check(object, claim(size / 2)).is_err() && check(object, claim(size * 2)).is_err());
-            // SAFETY: the object is ours.
+            // SAFETY: ours.
             unsafe { free(object, claim(size)).unwrap() };
         }
     }
@@ -83,6 +83,6 @@ fn a_size_is_right_if_a_larger_class_lent_the_object_and_wrong_by_more() {
     assert_eq!((check(object, claim(19_000)), check(object, claim(23_000))), (Ok(()), Ok(())));
     assert!([1000, 11_000, 21_000, 30_000].iter().all(|size| check(object, claim(*size)).is_err()));
     assert!(check(object, Claim { align: 32, ..claim(19_000) }).is_err(), "no aligned object is lent");
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe { free(object, claim(19_000)).unwrap() };
 }

@@ -1,6 +1,5 @@
-//! The option `hardened`: freed objects wait, are cleared, and reused in random order. Read from
-//! the environment at the first request, often before the other options: thread caches get their
-//! size then.
+//! The option `hardened`. The first request reads it, often before other options, since thread
+//! caches then get their size.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -37,7 +36,7 @@ impl Hardening {
         }
     }
 
-    /// For a new heap. If unset, `find` reads the environment's values.
+    /// If unset, `find` reads the environment's values.
     pub(crate) fn fix(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if self.asked.load(Relaxed) == UNSET {
             find(&|value| {

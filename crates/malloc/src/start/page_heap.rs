@@ -1,12 +1,6 @@
-//! The choice of the page heap: TEMERAIRE's, or one whose short spans LLFree's frames place.
-//!
-//! **What.** The option `page_heap`, read from the environment at the first request, often before
-//! the other options; and the frames' metadata.
-//!
-//! **State.** The frames' zone and arrays are one permanent mapping: 66 bytes for each possible
-//! hugepage; 2 are touched at once, the rest as hugepages come into use.
-//!
-//! **Failure.** Without memory for it TEMERAIRE's page heap serves.
+//! The option `page_heap`: TEMERAIRE's, or one whose short spans LLFree's frames place. The frames'
+//! zone and arrays are one permanent mapping: 66 bytes for each possible hugepage, 2 of them
+//! touched at once. Without memory for it TEMERAIRE's serves.
 //!
 //! **Unsafe.** Lays arrays out in a mapping.
 
@@ -38,7 +32,7 @@ impl Choice {
         Self { wants_frames: AtomicBool::new(false), is_asked: AtomicBool::new(false), has: AtomicU8::new(NOTHING) }
     }
 
-    /// Returns `false` for unknown names, and once another page heap exists.
+    /// `false` for unknown names, and once another page heap exists.
     pub(crate) fn set(&self, value: &[u8]) -> bool {
         if value != TEMERAIRE && value != FRAMES {
             return false;
@@ -54,7 +48,7 @@ impl Choice {
         }
     }
 
-    /// Names the actual page heap, or the requested one before.
+    /// The actual page heap, or the requested one before.
     pub(crate) fn name(&self) -> &'static str {
         let frames = match self.has.load(Relaxed) {
             NOTHING => self.wants_frames.load(Relaxed),
@@ -63,7 +57,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// Whether to use frames. If the option is unset, `find` reads the environment's values.
+    /// If unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));
@@ -84,7 +78,7 @@ const fn bytes<T>(len: usize) -> usize {
     (len * size_of::<T>()).next_multiple_of(64)
 }
 
-/// Makes frames, all offline; returns the bytes touched at once, and per hugepage.
+/// All offline; returns the bytes touched at once, and per hugepage.
 pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
     type ZoneOfPages = Zone<'static, craton_frames::Pages>;
     let pages = capacity.pages().0 as usize;
@@ -97,7 +91,6 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         + bytes::<ZoneOfPages>(1);
     let page = process::page_size();
     let mut at = mapping::map((rows + rest).next_multiple_of(page), page)?;
-    // The zone alone uses this mapping, so arrays are contiguous.
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes
@@ -108,8 +101,8 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         // SAFETY: by the contract.
         unsafe { core::slice::from_raw_parts(at as *const T, len) }
     }
-    // SAFETY: the mapping is zero and ours for ever; each part has the length counted above and
-    // starts a cache line. Zero is valid for atomics, hence for a `Local`.
+    // SAFETY: zeros, ours for ever; each part has the length counted above and starts a cache line.
+    // Zero is valid for atomics, hence for a `Local`.
     let metadata = unsafe {
         Metadata {
             rows: array(next(rows), sizes.rows),

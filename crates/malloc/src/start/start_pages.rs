@@ -1,6 +1,6 @@
 //! Releases the pages of the library's file that only its start needs (`layout.ld`).
 //!
-//! **Unsafe.** Tells the system to drop a part of the library's code.
+//! **Unsafe.** Drops a part of the library's code.
 
 use crate::statics::BEGUN;
 use core::sync::atomic::Ordering::Relaxed;
@@ -10,14 +10,13 @@ use craton_os::{mapping, weak};
 pub(crate) const BY_LOAD: u8 = 1;
 pub(crate) const BY_SET_UP: u8 = 2;
 
-/// After both, releases the pages that only the start needs.
 #[inline(never)]
 pub(crate) fn begun(by: u8) {
     let before = BEGUN.fetch_or(by, Relaxed);
     if before & by != 0 || before | by != BY_LOAD | BY_SET_UP {
         return;
     }
-    // Only in `libcraton.so` (`layout.ld`).
+    // Only in `libcraton.so`.
     let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
     if start != 0 {
         // SAFETY: library code, never written.

@@ -1,5 +1,4 @@
-//! A process in virtual time: a heap over a simulated floor, limits and background work, a thread
-//! whose sleep advances the clock, and a machine with control group and pressure.
+//! A process in virtual time: its thread's sleep advances the clock.
 
 use super::ground::{Ground, ground};
 use crate::govern::background::{Background, Chore, Helper, Tended};
@@ -23,7 +22,6 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 std::thread_local! {
-    /// Played by the test's thread.
     static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
 }
 
@@ -57,7 +55,6 @@ impl Hooks for Reports {
 
 pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, Reports>;
 
-/// Its sleep moves the clock on.
 pub(crate) struct Thread {
     clock: VirtualClock,
     rung: Cell<bool>,
@@ -65,7 +62,6 @@ pub(crate) struct Thread {
     pub(crate) starts: Cell<u32>,
     pub(crate) refused: Cell<bool>,
     pub(crate) sleeps_on: Cell<bool>,
-    /// The process has or had other threads.
     pub(crate) company: Cell<bool>,
     /// The program's, during the next sleep.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
@@ -107,14 +103,12 @@ impl Helper for &'static Thread {
 
 #[derive(Default)]
 pub(crate) struct Machine {
-    /// The control group's limit; how often read; whether the next reading fails in part.
     pub(crate) group: Cell<Option<u64>>,
     pub(crate) group_read: Cell<u32>,
     pub(crate) is_partial: Cell<bool>,
     pub(crate) pressure: Cell<Option<u32>>,
     pub(crate) pressure_read: Cell<u32>,
     pub(crate) memory: Cell<u64>,
-    /// System calls are restricted.
     pub(crate) is_sealed: Cell<bool>,
     pub(crate) is_shallow: Cell<bool>,
 }
@@ -146,7 +140,6 @@ impl System for &'static Machine {
     }
 }
 
-/// Lives for ever, as statics do.
 pub(crate) struct Process {
     pub(crate) heap: &'static TestHeap,
     pub(crate) clock: VirtualClock,
@@ -164,7 +157,7 @@ pub(crate) struct Process {
     pub(crate) only_frees: Cell<bool>,
 }
 
-/// Up to `hugepages`; the clock begins at 1,000 s. The test's thread plays it.
+/// The clock begins at 1,000 s.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
     let Ground { heap, clock, floor, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
@@ -264,7 +257,7 @@ impl Limited for Process {
             return;
         }
         self.shrunk.set(self.shrunk.get() + 1);
-        // SAFETY: the cache is ours; empty lists may begin anew.
+        // SAFETY: ours; empty lists may begin anew.
         unsafe {
             self.heap.empty_cache(self.cache);
             ThreadCache::begin(self.cache, self.heap.view(), &self.heap.flush_requests, 0, 256 << 10);
@@ -276,7 +269,6 @@ impl Limited for Process {
 }
 
 impl Process {
-    /// A slow request's end: chores.
     pub(crate) fn request(&self) {
         for chore in Chore::ALL {
             if self.background.claim(chore, !self.only_frees.get(), true) {
@@ -292,7 +284,6 @@ impl Process {
         }
     }
 
-    /// Some slow requests that change little.
     pub(crate) fn go_on(&self) {
         let objects: Vec<_> = (0..64).map(|_| self.alloc(30 << 10)).collect();
         objects.into_iter().for_each(|object| self.free(object));
@@ -307,7 +298,7 @@ impl Process {
             return object;
         }
         let class = size_class::class_of(bytes);
-        // SAFETY: the cache is ours, and of this heap.
+        // SAFETY: ours, and of this heap.
         unsafe {
             let object = ThreadCache::pop(self.cache, class);
             if !object.is_null() {
@@ -320,7 +311,7 @@ impl Process {
     }
 
     pub(crate) fn free(&self, object: *mut u8) {
-        // SAFETY: the cache is ours; tests free what they allocated.
+        // SAFETY: ours; tests free what they allocated.
         unsafe {
             if !ThreadCache::push(self.cache, object) {
                 self.heap.take_back(Some(self.cache), object).expect("it is out");
@@ -333,7 +324,7 @@ impl Process {
         (0..bytes / 4000).map(|_| self.alloc(4000)).inspect(|object| assert!(!object.is_null())).collect()
     }
 
-    /// Frees 63 in 64; returns the rest.
+    /// Frees 63 in 64.
     pub(crate) fn leave_holes(&self, objects: Vec<*mut u8>) -> Vec<*mut u8> {
         let (kept, freed): (Vec<_>, Vec<_>) = objects.into_iter().enumerate().partition(|(i, _)| i % 64 == 0);
         freed.into_iter().for_each(|(_, object)| self.free(object));
@@ -348,7 +339,6 @@ impl Process {
         self.clock.now_ns() / SECOND_NS
     }
 
-    /// The thread, if any, does its rounds.
     pub(crate) fn sleep(&self, seconds: u64) {
         let end = self.clock.now_ns() + seconds * SECOND_NS;
         let mut rounds = self.background.rounds();
@@ -361,7 +351,7 @@ impl Process {
         self.clock.advance(end.saturating_sub(self.clock.now_ns()));
     }
 
-    /// Requests every tenth of a second; the thread does not run.
+    /// Requests every tenth of a second, without the thread.
     pub(crate) fn work(&self, seconds: u64) {
         for _ in 0..10 * seconds {
             self.clock.advance(SECOND_NS / 10);

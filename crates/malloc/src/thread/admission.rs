@@ -1,8 +1,5 @@
-//! Admission: which threads get a cache, and how large it grows.
-//!
-//! **What.** `caches=auto` admits the first thread, and busy ones up to [`PER_PROCESSOR`] caches a
-//! CPU and at least [`LEAST`] in all; others use per-CPU caches. `caches=thread` admits all,
-//! `caches=cpu` none. `thread_cache` bounds each cache; beyond [`ALL_BYTES`] all get less.
+//! Admission: which threads get a cache, and how large it grows. `caches=auto` admits the first
+//! thread, and busy ones while few; others use per-CPU caches.
 //!
 //! **Threads.** Written under the registry's lock, read without: admission may be early or late.
 
@@ -10,17 +7,15 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 const PER_PROCESSOR: usize = 4;
 const LEAST: usize = 16;
-/// Served by per-CPU caches before a thread gets a cache.
+/// Requests before a thread earns a cache.
 const USES_WITHOUT: u64 = 256;
 const CACHE_BYTES: usize = 2 << 20;
-/// In all; beyond, a new cache gets less.
 const ALL_BYTES: usize = 32 << 20;
 const LEAST_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum CachesFor {
-    /// The first, and busy ones while few.
     Auto,
     Threads,
     Processors,
@@ -29,7 +24,6 @@ pub(crate) enum CachesFor {
 pub(crate) struct Admission {
     caches_for: AtomicU8,
     cache_bytes: AtomicUsize,
-    /// Threads with a cache; the most under `caches=auto`.
     own: AtomicUsize,
     most: AtomicUsize,
 }
@@ -52,7 +46,6 @@ impl Admission {
         }
     }
 
-    /// For threads without a cache.
     pub(crate) fn set_caches_for(&self, caches_for: CachesFor) {
         self.caches_for.store(caches_for as u8, Relaxed);
     }
@@ -65,7 +58,7 @@ impl Admission {
         self.cache_bytes.store(bytes, Relaxed);
     }
 
-    /// Returns the share of the `threads`-th thread's cache (from 1).
+    /// Of the `threads`-th thread's cache (from 1).
     pub(crate) fn share(&self, threads: usize) -> usize {
         self.cache_bytes().min((ALL_BYTES / threads).max(LEAST_BYTES))
     }
@@ -82,7 +75,7 @@ impl Admission {
         self.most.store((PER_PROCESSOR * processors).max(LEAST), Relaxed);
     }
 
-    /// Whether the thread earns a cache. `count_use` counts a request and returns the earlier ones.
+    /// `count_use` counts a request and returns the earlier ones.
     #[inline]
     pub(crate) fn earns(&self, count_use: impl FnOnce() -> u64) -> bool {
         let own = self.own.load(Relaxed);

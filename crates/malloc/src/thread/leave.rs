@@ -1,6 +1,6 @@
 //! Returns a thread's cache.
 //!
-//! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it.
+//! **Unsafe.** Empties the calling thread's cache; the C library calls it.
 
 use crate::govern;
 use crate::statics::{ADMISSION, BACKGROUND, HEAP, PROCESSOR_CACHES, REGISTRY};
@@ -16,7 +16,6 @@ pub(crate) fn count_threads(caches: &Registry) {
     BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
 }
 
-/// Its pointer becomes `instead`.
 pub(crate) fn return_cache(instead: *mut ThreadCache) {
     let Some(cache) = tls::own() else { return };
     tls::set(instead);

@@ -1,4 +1,4 @@
-//! The server of a thread's requests, and how the thread gets its cache.
+//! How a thread gets its server and its cache.
 //!
 //! **Unsafe.** Hands out caches, each to one thread.
 
@@ -16,10 +16,10 @@ use craton_os::cpus;
 use craton_os::rseq::Rseq;
 use craton_os::thread::Key;
 
-/// New caches per flush of the per-CPU caches.
+/// New caches between flushes of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// Returns the thread's server; counts the request if that decides on a cache.
+/// Counts the request if that decides.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -29,8 +29,7 @@ pub(crate) fn server() -> Server<&'static Rseq> {
     }
 }
 
-/// At the first request: asks whether the kernel restarts the thread's sequences. In a task made
-/// past the C library it can wrongly look so.
+/// The kernel can wrongly seem to restart the sequences of a task made past the C library.
 #[cold]
 fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     let registered = rseq.is_registered();
@@ -38,7 +37,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// Returns the thread's cache if it serves the request; follows a pending flush request.
+/// Follows a flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
@@ -59,7 +58,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let cache = nested::within(new_cache)?;
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);
-    // Now this thread can allocate, as the next line may (see `Key::set`).
+    // Now this thread can allocate, as `Key::set` may.
     if let Some(key) = EXIT_KEY.load(Relaxed).checked_sub(1) {
         Key::from_number(key).set(cache as usize);
     }
@@ -93,7 +92,6 @@ fn prepare_for_threads(_caches: &Registry) {
     HEAP.use_shards(processors);
 }
 
-/// When the first thread without a cache allocates.
 pub(crate) fn register_threads() {
     if !PROCESSOR_CACHES.in_use() {
         nested::within(|| {

@@ -7,21 +7,12 @@
 //! Fresh ─ first ──┼ the kernel restarts its sequences ► PerCpu ─ earns a cache ─► Own
 //!         request └ it does not ───────────────────────► Alone
 //!
-//! Own                     ─ makes a task that shares its words and runs at the same time ─► Alone (cache given up)
-//! Fresh, PerCpu, Ending   ─ makes a task that shares its words, also by vfork ─► Alone ─ the task is over ─► as before
-//! Own in a child of vfork ─ uses its parent's cache: the parent waits
-//! any but Alone           ─ a signal handler interrupts a part that takes locks ─► Nested ─ it returns ─► as before
+//! Own                   ─ makes a concurrent task that shares its words ─► Alone (cache given up)
+//! Fresh, PerCpu, Ending ─ makes a task that shares its words, also by vfork ─► Alone, until it is over
+//! any but Alone         ─ a signal handler interrupts a part that takes locks ─► Nested, until it returns
 //! ```
-//! | mode   | malloc, when the thread's cache has no object      | free, not fast                       | realloc |
-//! |--------|----------------------------------------------------|--------------------------------------|---------|
-//! | Own    | refill the cache from the central list             | to the cache, else the central list  | in place, else a new object |
-//! | Fresh  | becomes one of the others, and is served as such   | likewise                             | as Own |
-//! | PerCpu | per-CPU cache, refilled when empty                 | per-CPU cache, flushed when full     | as Own |
-//! | Ending | as PerCpu; never gets a cache                      | as PerCpu                            | as Own |
-//! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
-//! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
-//!
-//! A thread that shares its words is never Nested: the other task may have set the second.
+//! In a child of vfork Own uses its parent's cache: the parent waits. Alone is never Nested: the
+//! other task may have set the second word.
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;
@@ -34,23 +25,21 @@ pub(crate) enum ThreadMode {
     Fresh,
     /// On per-CPU caches.
     PerCpu,
-    /// The thread has returned its cache; it gets no other.
+    /// The thread gets no other cache.
     Ending,
-    /// The thread has no caches: the kernel does not restart its sequences, or another task shares
-    /// its words.
+    /// The kernel does not restart its sequences, or another task shares its words.
     Alone,
-    /// A signal handler that interrupted its thread's request.
+    /// A signal handler that interrupted a request.
     Nested { per_cpu: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
     Cache(*mut ThreadCache),
-    /// A new cache; without memory the central list.
+    /// Without memory the central list.
     NewCache,
-    /// By the thread's area.
     PerCpu(R),
-    /// `PerCpu` if the kernel, asked now, restarts its sequences; else the central list.
+    /// If the kernel, asked now, restarts its sequences; else the central list.
     PerCpuIfRegistered(R),
     Central,
     /// No lock may be taken.
@@ -77,8 +66,7 @@ impl ThreadMode {
         }
     }
 
-    /// Returns who serves the thread. `rseq` has the thread's area, if per-CPU caches are on.
-    /// `earns_cache` counts the request; `true` if the thread gets a cache.
+    /// `rseq`: the thread's area, if per-CPU caches are on. `earns_cache` counts the request.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {

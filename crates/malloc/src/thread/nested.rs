@@ -1,19 +1,10 @@
-//! Requests of signal handlers that interrupted a request.
+//! Requests of signal handlers that interrupted a request, wrong as they are (docs/errors.md).
 //!
-//! **What.** Such a handler, wrong as it is, would hang on malloc's locks. A thread sets a flag
-//! while its request takes locks; a request that finds it is a handler's: reported once, and served
-//! from an area apart.
-//!
-//! **State.** [`area::Area`] has the memory, and the handlers' frees until a request that may take
-//! locks runs them. Objects that only a lock could classify stay for good.
-//!
-//! **Failure.** Beyond the area: no memory. A handler that interrupts the fast path is not seen
-//! here; its damage shows in the list's count
-//! ([`craton_heap::thread_cache::ThreadCache::miscount`]).
+//! **What.** The thread's flag is set while its request takes locks; a request that finds it set is
+//! a handler's, which would hang: served from an [`area`] apart. That keeps its frees until a
+//! request may take locks; objects that only a lock could classify stay for good.
 //!
 //! **Cost.** Two stores to thread-local memory in each slow request.
-//!
-//! **Not here.** Locks outside of requests (options, statistics): [`craton_os::Mutex`] aborts.
 
 pub(crate) mod area;
 
@@ -48,7 +39,6 @@ pub(crate) fn is_nested() -> bool {
     tls::is_inside() && tls::get() != tls::alone()
 }
 
-/// Reports the call, once.
 #[cold]
 pub(crate) fn say(call: &str) {
     if !APART.reported.swap(true, Relaxed) {
@@ -61,7 +51,6 @@ pub(crate) fn say(call: &str) {
     }
 }
 
-/// `None` for pointers outside the area.
 pub(crate) fn size_of(pointer: *mut u8) -> Option<usize> {
     APART.size_of(pointer)
 }

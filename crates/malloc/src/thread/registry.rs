@@ -1,8 +1,5 @@
-//! The registry: all thread caches and their memory.
-//!
-//! **What.** Caches lie in mappings that stay; the next thread resets and reuses a returned one. In
-//! a fork's child the lost threads' caches are free too, but their objects are lost: a thread
-//! stopped between two stores may have one both in a slab and on its list.
+//! The registry: all thread caches. In a fork's child the objects of lost threads' caches are lost:
+//! a thread stopped between two stores may have one both in a slab and on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows their list.
 
@@ -10,7 +7,6 @@ use core::ptr::null_mut;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::mapping;
 
-/// Mapped at a time; untouched ones are free.
 const CHUNK: usize = 256 << 10;
 
 pub(crate) struct Registry {
@@ -33,7 +29,7 @@ impl Registry {
         self.taken
     }
 
-    /// An unused cache, for a hardened heap or not, always the same; `None` without memory.
+    /// For a hardened heap or not, always the same.
     pub(crate) fn alloc(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
             // SAFETY: listed caches exist; `taken` changes only under the registry's lock.
@@ -43,7 +39,7 @@ impl Registry {
             Some(cache) => cache,
             None => self.carve(hardened)?,
         };
-        // SAFETY: unused or new, under the registry's lock.
+        // SAFETY: unused or new, under that lock.
         unsafe { (*cache).taken = true };
         self.taken += 1;
         Some(cache)
@@ -57,7 +53,6 @@ impl Registry {
         self.taken -= 1;
     }
 
-    /// In a fork's child only the calling thread's cache, if any, is in use.
     pub(crate) fn forked(&mut self, own: *mut ThreadCache) {
         self.taken = 0;
         for cache in self.all() {

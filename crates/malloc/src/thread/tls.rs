@@ -1,8 +1,5 @@
-//! A thread's words of thread-local memory: its cache, requests without it, the nesting flag, two
-//! words for object caches, its number.
-//!
-//! [`get`] and [`set`] access the cache pointer. It starts at [`NO_CACHE`], on which fast paths
-//! fail, so that they need no test for set-up.
+//! A thread's words of thread-local memory. The cache pointer starts at [`NO_CACHE`], on which fast
+//! paths fail, so that they need no test for set-up.
 
 use crate::statics::NO_CACHE;
 use craton_heap::thread_cache::{NO_CACHES, ThreadCache};
@@ -19,11 +16,10 @@ pub(crate) use words::{arrays, building, count_use, get, is_inside, set, set_arr
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as words;
 
-/// Two tasks share the word: each asks the system.
 const SHARED: usize = usize::MAX;
 
-/// Asked for once. A task made past the C library may share its maker's word, so each call asks
-/// ([`share_number`]); a process made so has its parent's.
+/// Asked for once; each time in tasks that share the word ([`share_number`]). A process made past
+/// the C library has its parent's.
 pub(crate) fn thread_id() -> u32 {
     match words::number() {
         0 => {
@@ -36,7 +32,6 @@ pub(crate) fn thread_id() -> u32 {
     }
 }
 
-/// The thread belongs to another process now.
 pub(crate) fn clear_number() {
     words::set_number(0);
 }
@@ -49,7 +44,7 @@ pub(crate) fn none() -> *mut ThreadCache {
     NO_CACHE.get(0)
 }
 
-/// The thread has returned its cache and gets no other.
+/// The thread gets no other cache.
 pub(crate) fn gone() -> *mut ThreadCache {
     NO_CACHE.get(1)
 }
@@ -58,7 +53,7 @@ pub(crate) fn visitor() -> *mut ThreadCache {
     NO_CACHE.get(2)
 }
 
-/// Without any cache: the kernel does not restart its sequences.
+/// The kernel does not restart its sequences.
 pub(crate) fn alone() -> *mut ThreadCache {
     NO_CACHE.get(3)
 }

@@ -1,9 +1,7 @@
 //! Finds the files of the process's control group.
 //!
-//! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
-//! each mount and the group at its top. The group's directory is the mount plus the rest of the
-//! name; for a name outside of the mount, as of a container, the mount's top.
-//! **Failure.** Without these files or a mount: no group. Unreadable files are reported.
+//! The group's directory is its hierarchy's mount plus the rest of its name; for a name outside of
+//! the mount (container), the mount's top.
 
 use crate::small_file::{Lines, PathText, Unread};
 
@@ -15,7 +13,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// From a line `number:controllers:name` of `/proc/self/cgroup`.
+    /// From `number:controllers:name` of `/proc/self/cgroup`.
     fn name_in(self, line: &[u8]) -> Option<&[u8]> {
         let mut fields = line.splitn(3, |b| *b == b':');
         let (number, controllers, name) = (fields.next()?, fields.next()?, fields.next()?);
@@ -71,7 +69,7 @@ impl Place {
         &mut self.dir
     }
 
-    /// For the group's directory and each above; `look` leaves the path unchanged.
+    /// The group's directory and each above; `look` leaves the path unchanged.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -104,7 +102,7 @@ fn find_line<T>(
     lines.outcome().map(|()| None).map_err(|unread| (file, unread))
 }
 
-/// In `mountinfo`: `id parent device root at options [more…] - filesystem source options`.
+/// `id parent device root at options [more…] - filesystem source options`.
 struct Mount<'a> {
     root: &'a [u8],
     at: &'a [u8],
@@ -134,7 +132,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The kernel escaped bytes as `\` and three octal digits.
+/// Escaped bytes are `\` and three octal digits.
 fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
     let mut rest = text;
     while let [first, more @ ..] = rest {

@@ -99,7 +99,7 @@ fn a_container_sees_its_group_at_the_top_of_the_mount() {
         .file("sys/fs/cgroup/memory/in/memory.limit_in_bytes", "2000\n")
         .file("sys/fs/cgroup/memory/memory.limit_in_bytes", "3000\n");
     assert_eq!(found(&tree), (Some(2000), None));
-    // A name that only begins like the mount's is elsewhere: the mount is the best group there is.
+    // Only begins like the mount's.
     tree.file("proc/self/cgroup", "4:memory:/docker/abcd/in\n");
     assert_eq!(found(&tree), (Some(3000), None));
     let outside = v2("/../../other");
@@ -156,7 +156,6 @@ fn a_file_that_must_be_there_and_is_not_is_named() {
     let tree = v1();
     let line = said(&tree);
     assert!(line.contains("/sys/fs/cgroup/memory/a/memory.limit_in_bytes is missing"), "{line}");
-    // A container may see the top alone.
     tree.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     assert_eq!(found(&tree), (None, None));
 }
@@ -171,13 +170,11 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         "sys/fs/cgroup/cpu.max",
     ] {
         let tree = v2("/a");
-        // Opens, but cannot be read.
         let _ = std::fs::remove_file(tree.path(file));
         std::fs::create_dir_all(tree.path(file)).unwrap();
         let line = said(&tree);
         assert!(line.ends_with(&format!("/{file} cannot be read (errno 21); taken as no limit")), "{line}");
         assert!(!limits_under(tree.root()).is_partial);
-        // A link to itself cannot be opened.
         std::fs::remove_dir(tree.path(file)).unwrap();
         std::os::unix::fs::symlink(tree.path(file), tree.path(file)).unwrap();
         let line = said(&tree);

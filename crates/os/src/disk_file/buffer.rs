@@ -1,6 +1,5 @@
-//! A growing array in a private mapping: there is no allocator here.
+//! A growing array in a private mapping.
 //!
-//! **Failure.** [`FileError::AddressSpace`]; no change.
 //! **Unsafe.** Plain values in a mapping.
 
 use crate::mapping;

@@ -9,8 +9,8 @@
 //!           zeros up to a multiple of 4,096
 //!           the pages of the entries that are not ZERO, in their order
 //! ```
-//! A record's check covers its words, entries and place. Records of one sync follow each other;
-//! without LAST in the last, none counts.
+//! A check covers its record's words, entries and place. Without LAST in its last record, a sync
+//! does not count.
 
 /// Also the heap file's page.
 pub(super) const BLOCK: u64 = 4096;
@@ -43,7 +43,7 @@ impl Check {
 
     #[inline(always)]
     pub(super) fn add(&mut self, words: &[u64; 8]) {
-        // Not a loop: this crate is optimised for size, and a sync costs this.
+        // Not a loop: this crate is optimised for size.
         let ([a, b, c, d, e, f, g, h], step) =
             (self.lanes, |lane: u64, word: u64| (lane ^ word).wrapping_mul(FACTOR).rotate_left(29));
         self.lanes = [
@@ -103,7 +103,6 @@ fn put(words: [u64; 8], into: &mut [u8; HEAD_BYTES]) {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
-    /// Other generations' records do not count.
     pub(super) generation: u64,
     /// When the generation began.
     pub(super) len: u64,
@@ -137,7 +136,6 @@ pub(super) struct Record {
     pub(super) previous: u64,
 }
 
-/// Words and entries, up to the data.
 pub(super) fn table_bytes(entries: u64) -> u64 {
     (HEAD_BYTES as u64 + ENTRY_BYTES as u64 * entries).next_multiple_of(BLOCK)
 }
@@ -147,8 +145,7 @@ impl Record {
         table_bytes(self.entries) + self.data_pages * BLOCK
     }
 
-    /// Writes the words before a complete table, zeros behind entries included, at `at`; returns
-    /// the check.
+    /// Writes the words before `table` (entries and zeros), which lie at `at`; returns the check.
     pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
         let entries = self.entries | if self.is_last { LAST } else { 0 };
         let mut words =
@@ -159,17 +156,15 @@ impl Record {
         words[7]
     }
 
-    /// The check comes with the table's.
     pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<(Self, u64)> {
         let [magic, generation, sequence, len, entries, data_pages, previous, check] = words(from);
         let is_last = entries & LAST != 0;
         let record = Self { generation, sequence, len, entries: entries & !LAST, is_last, data_pages, previous };
-        // Bounded: sums of a damaged record cannot overflow.
+        // Sums of a damaged record cannot overflow.
         let is_sane = magic == RECORD_MAGIC && record.entries < LAST && data_pages <= record.entries;
         is_sane.then_some((record, check))
     }
 
-    /// As written at this place, words included.
     pub(super) fn is_whole(at: u64, table: &mut [u8], check: u64) -> bool {
         let words = head_of(table);
         words[56..].fill(0);

@@ -1,19 +1,13 @@
-//! The journal of a heap file: syncs that happen whole or not at all.
+//! The journal of a heap file: for each page the place of its newest contents.
 //!
-//! **What.** [`Journal::sync`] appends changed pages and waits once. [`Journal::open`] finds the
-//! whole records and drops a torn last one. A checkpoint writes pages home and begins a new
-//! generation.
-//! **State.** For each page the place of its newest contents ([`super::format`]):
 //! ```text
 //! slot.place   0: heap file · n × 4096: here · n × 4096 + 1: zero, by the record there
 //! ```
 //! **Invariants.** *J1* A record counts if it and all before it are whole, and its sync's last
 //! record is among them. *J2* The heap file's pages change only when the journal holds their new
 //! contents durably. *J3* A generation ends when the heap file holds all of it durably.
-//! **Failure.** A failed write or wait: the sync's records are cut off, durably, before another
-//! record is written; the sync before stands. A damaged record before a whole later sync is an
-//! error with its place; nothing is dropped.
-//! **Threads.** The caller's lock; [`write_home`] runs without it, on places that stay.
+//! **Failure.** A failed sync's records are cut off, durably, before another record is written. A
+//! damaged record before a whole later sync is an error; nothing is dropped.
 
 use super::buffer::Buffer;
 use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, Record, ZERO_CHECK, check_of, table_bytes};
@@ -24,9 +18,8 @@ pub(super) trait Store {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FileError>;
     fn write(&self, at: u64, from: &[u8]) -> Result<(), FileError>;
     fn set_size(&self, bytes: u64) -> Result<(), FileError>;
-    /// Zeroes, and gives room back where the file system can.
+    /// Zeroes, and frees blocks where the file system can.
     fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError>;
-    /// All writes up to now.
     fn sync(&self) -> Result<(), FileError>;
 }
 
@@ -38,9 +31,9 @@ pub(super) struct Entry {
     pub(super) check: u64,
 }
 
-/// Of a place: the page is zero.
+/// The page is zero.
 pub(super) const IS_ZERO: u64 = 1;
-/// Of a record: a large sync needs a small buffer.
+/// Bounds the buffer of a record.
 const PART_PAGES: usize = 4096;
 /// Of one write in a checkpoint.
 const RUN_PAGES: usize = 256;
@@ -51,7 +44,6 @@ pub(super) fn page_check(page: &[u8]) -> u64 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Synced {
-    /// Zero pages included.
     pub pages: u64,
     pub bytes: u64,
 }
@@ -74,7 +66,7 @@ pub(super) struct Journal {
     record: Buffer<u8>,
     /// A failed sync may lie behind the tail.
     has_remains: bool,
-    /// The file's generation is uncertain: write the head first.
+    /// Write the head first: the file's generation is uncertain.
     has_doubtful_head: bool,
 }
 
@@ -134,7 +126,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Stages the record's changes and moves the tail; `None` if not whole.
+    /// `None`: not whole.
     fn read_record(&mut self, file: &impl Store, size: u64, tail: &mut Tail) -> Result<Option<Record>, FileError> {
         let at = tail.end;
         let Some((record, check)) = self.read_table(file, size, at)? else { return Ok(None) };
@@ -170,7 +162,6 @@ impl Journal {
         Ok(Some(record))
     }
 
-    /// Of a record of this generation, if whole.
     fn read_table(&mut self, file: &impl Store, size: u64, at: u64) -> Result<Option<(Record, u64)>, FileError> {
         let mut words = [0; HEAD_BYTES];
         if at + BLOCK > size {
@@ -203,12 +194,10 @@ impl Journal {
         self.len
     }
 
-    /// Whether nothing was ever synced or written home.
     pub(super) fn is_new(&self) -> bool {
         self.generation == 1 && self.tail.end == BLOCK
     }
 
-    /// Up to the last record's end.
     pub(super) fn bytes(&self) -> u64 {
         self.tail.end
     }
@@ -218,13 +207,12 @@ impl Journal {
         self.slots.get(page as usize).copied().unwrap_or_default()
     }
 
-    /// Pages that the heap file lacks, from a place on.
     pub(super) fn journaled(&self, from: u64) -> impl Iterator<Item = Entry> {
         self.pages.iter().map(|page| self.slot(*page)).filter(move |slot| slot.place >= from)
     }
 
-    /// Makes `len` and `pages` (in order, each once) durable: all or nothing. `copy` copies a page
-    /// and returns its check; `copied` runs after all. `skips_equal` leaves out pages as last seen.
+    /// `pages` in order, each once. `copy` copies a page and returns its check; `copied` runs after
+    /// all. `skips_equal` leaves out pages as last seen.
     pub(super) fn sync(
         &mut self,
         file: &impl Store,
@@ -256,7 +244,7 @@ impl Journal {
         }
     }
 
-    /// Removes a failure's remains, durably.
+    /// Removes a failed sync's remains, durably.
     fn mend(&mut self, file: &impl Store) -> Result<(), FileError> {
         if self.has_doubtful_head {
             self.write_head(file)?;
@@ -270,7 +258,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes records and waits; `None`: nothing changed.
+    /// `None`: nothing changed.
     fn append(
         &mut self,
         file: &impl Store,
@@ -301,7 +289,7 @@ impl Journal {
             file.write(end, &self.record[..record.bytes() as usize])?;
             tail.end += record.bytes();
         }
-        // From here on only the wait can fail.
+        // Only the wait can fail from here on.
         self.pages.reserve(self.staged.len())?;
         let most = self.staged.iter().map(|entry| entry.page + 1).max().unwrap_or(0);
         self.slots.set_len(self.slots.len().max(most as usize))?;
@@ -309,7 +297,7 @@ impl Journal {
         Ok(Some(tail))
     }
 
-    /// Fills the buffer with the record at `at` and stages its changes; returns the data pages.
+    /// Returns the data pages.
     fn build(
         &mut self,
         at: u64,
@@ -344,7 +332,6 @@ impl Journal {
             change.write(&mut self.record[HEAD_BYTES + entries * ENTRY_BYTES..]);
             (last, entries) = (Some(change), entries + 1);
         }
-        // Entries left over change nothing.
         for entry in entries..pages.len() {
             Change::Zero { page: 0, count: 0 }.write(&mut self.record[HEAD_BYTES + entry * ENTRY_BYTES..]);
         }
@@ -383,8 +370,7 @@ impl Journal {
         }
     }
 
-    /// The heap file, `len` bytes, holds all durably. Keeps at most `keep` bytes, which the next
-    /// generation writes without new blocks.
+    /// The heap file holds all durably. Kept bytes need no new blocks.
     pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
         for i in 0..self.pages.len() {
             let page = self.pages[i] as usize;
@@ -394,7 +380,6 @@ impl Journal {
         self.tail = Tail { end: BLOCK, sequence: 1, previous: 0 };
         self.generation += 1;
         self.has_doubtful_head = true;
-        // Older generations' records do not count.
         self.has_remains = false;
         self.mend(file)?;
         if file.size()? > keep.max(BLOCK) { file.set_size(keep.max(BLOCK)) } else { Ok(()) }

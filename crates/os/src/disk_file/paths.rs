@@ -5,7 +5,6 @@ use crate::persistent_file::descriptor::sync_folder;
 use crate::small_file::PathText;
 use core::ffi::CStr;
 
-/// The extension that a file's name gets for its journal's.
 pub const JOURNAL_EXTENSION: &str = "journal";
 
 pub(super) fn journal_path(path: &CStr) -> Result<PathText, FileError> {
@@ -17,7 +16,6 @@ pub(super) fn journal_path(path: &CStr) -> Result<PathText, FileError> {
     }
 }
 
-/// Makes durable which files the folder of the path has.
 pub fn sync_folder_of(path: &CStr) -> Result<(), FileError> {
     sync_folder(folder(path)?.as_c_str())
 }

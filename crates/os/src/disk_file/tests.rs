@@ -131,7 +131,6 @@ fn a_shorter_file_is_long_until_the_next_sync_and_grows_with_zeros() {
             drop(file);
             let file = open(&tree, way).unwrap();
             assert_eq!((file.len(), load(&file, SIZE - 8)), (SIZE, 0));
-            // Contents as before are new ones.
             file.store(SIZE - 8, 5);
             assert_eq!(sync(&file).pages, 1);
         }
@@ -224,7 +223,6 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
             let file = DiskFile::create(&path(&tree, "heap"), SIZE / 2, options(way)).unwrap();
             file.store(0, 1);
             sync(&file);
-            // Two MB less the file and the journal.
             std::fs::write(tree.path("other"), std::vec![1; SIZE as usize + SIZE as usize / 4]).unwrap();
             (0..128).for_each(|page| file.store(page * PAGE_BYTES, 2));
             let in_memory = file.promise() == Promise::ProcessCrash && !file.was_left_open();
@@ -247,7 +245,6 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
     }
 }
 
-/// The last sync, or the one under way.
 #[test]
 fn a_killed_process_leaves_a_sync_point() {
     for round in 0..10 {

@@ -1,11 +1,8 @@
 //! Which pages of a private file mapping the process has written to.
 //!
-//! **What.** [`Tracker::drain_written`] lists pages written to since its last call. Linux 6.7
-//! records writes (userfaultfd's asynchronous write protection): one scan reports and protects
-//! again. Else [`Tracker::private`] lists pages ever written to; the caller compares checks.
-//! **From.** userfaultfd(2); the kernel's documents on pagemap; `../shared/research/pheap.md` §7.
+//! **From.** userfaultfd(2): Linux 6.7 records writes by asynchronous write protection. Else all
+//! pages ever written to are listed, and the caller compares checks.
 //! **Cost.** A scan of 256 MiB: 0.1 to 0.3 ms. The first write to a protected page: 0.7 µs.
-//! **Failure.** A failed scan may lose pages: compare all private ones.
 //! **Unsafe.** Calls `userfaultfd` and its `ioctl`s on the heap's mapping.
 
 use crate::call;
@@ -25,7 +22,6 @@ pub(super) struct Tracker {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracking {
     Recorded,
-    /// All private pages are compared with what was synced.
     Compared,
 }
 
@@ -75,13 +71,11 @@ impl Tracker {
         self.uffd < 0 || self.drain_written(range, |_| {}).is_some()
     }
 
-    /// Parts written to since the last call; at the first, absent ones too. `None`: some may be
-    /// lost.
+    /// At the first call, absent ones too. `None`: some may be lost; compare all private ones.
     pub(super) fn drain_written(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.drain_written(range, f)
     }
 
-    /// Private parts not written to since [`drain_written`](Self::drain_written).
     pub(super) fn unwritten(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.unwritten(range, f)
     }
@@ -116,7 +110,6 @@ impl Drop for Tracker {
     }
 }
 
-/// While the descriptor is open; `None` if it cannot.
 fn record_writes(range: &Range<usize>) -> Option<i32> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
     // SAFETY: touches no memory.

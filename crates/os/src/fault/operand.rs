@@ -1,11 +1,9 @@
-//! The operand of a call or jump through memory (Intel manual, volume 2, §2.1: prefix, opcode,
-//! ModR/M, SIB, displacement).
+//! The operand of a call or jump through memory (Intel manual, volume 2, §2.1).
 
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// Of `call [m]` or `jmp [m]`, from code bytes and registers (CPU numbers); `None` for others, and
-/// for operands relative to the instruction or a segment.
+/// `None`: neither `call [m]` nor `jmp [m]`, or relative to the instruction or a segment.
 pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> usize) -> Option<usize> {
     let mut at = 0;
     let mut next = || {

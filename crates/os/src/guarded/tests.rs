@@ -22,7 +22,6 @@ fn what_is_shut_is_closed_and_empty_and_what_is_beside_it_is_not() {
         // SAFETY: ours, and open.
         unsafe { ((at + i * page) as *mut u8).write(7) };
     }
-    // Older systems refuse, without a change.
     let shuts = shut(at + page, page);
     assert_eq!([0, 1, 2].map(|i| can_be_read(at + i * page)), [true, !shuts, true]);
     assert_eq!(renew_shut(at + page, page), shuts);

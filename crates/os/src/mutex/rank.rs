@@ -1,15 +1,13 @@
 //! Lock ranks, and in debug builds a check that threads keep to their order.
 //!
-//! **What.** A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this
-//! order. Locks without a rank and non-blocking attempts are unchecked. A violation aborts and
-//! names both ranks.
-//! **State.** Debug builds count held locks by thread and rank; release builds nothing.
+//! A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this order.
+//! Locks without a rank and non-blocking attempts are unchecked. A violation aborts.
 
-/// The data below a lock, in locking order.
+/// Locks are taken in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
-    /// Under such a lock no other is taken.
+    /// No other lock is taken under it.
     None,
     SetUp,
     LimitCallback,
@@ -18,11 +16,8 @@ pub enum Rank {
     NamedHeap,
     CacheTable,
     ObjectCache,
-    /// While they are made.
     CacheArrays,
-    /// Of a shard.
     SizeClass,
-    /// Slabs of two classes.
     Morphs,
     Pages,
     Huge,
@@ -45,7 +40,7 @@ pub(super) use witness::{check, gave, took};
 mod silent {
     use super::Rank;
 
-    /// Ends all checks: two tasks share a thread pointer.
+    /// Two tasks share a thread pointer.
     #[inline(always)]
     pub fn trust() {}
     #[inline(always)]
@@ -67,7 +62,6 @@ mod witness {
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
     const RANKS: usize = Rank::TracePath as usize + 1;
-    /// Threads watched at a time.
     const THREADS: usize = 64;
 
     /// Only the holder changes it.
@@ -93,7 +87,7 @@ mod witness {
             self.counts[rank as usize].fetch_add(1, Relaxed);
         }
 
-        /// Returns whether none is left.
+        /// Whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
             // Locks from before the thread had a place are unknown.
@@ -113,7 +107,6 @@ mod witness {
         TABLE.iter().find(has).or_else(|| if claim { TABLE.iter().find(take) } else { None })
     }
 
-    /// Ends all checks: two tasks share a thread pointer.
     pub fn trust() {
         TRUSTS.store(true, Relaxed);
     }

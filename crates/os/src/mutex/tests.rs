@@ -2,10 +2,9 @@ extern crate std;
 use super::*;
 use std::sync::atomic::AtomicU32;
 
-/// Without threads; returns its status.
 fn in_child(f: impl FnOnce()) -> i32 {
     let mut status = 0;
-    // SAFETY: the child touches its copies, makes system calls and leaves without destructors.
+    // SAFETY: the child touches its copies, and leaves without destructors.
     unsafe {
         let child = libc::fork();
         if child == 0 {

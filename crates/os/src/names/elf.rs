@@ -1,8 +1,6 @@
 //! The symbols in a module's file (System V ABI, 64-bit ELF, native byte order).
 //!
-//! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
-//! file offset to the file's addresses; [`Image::name`] finds the function at one.
-//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation raises no signal.
+//! A corrupt file has no names. It is read, never mapped: truncation raises no signal.
 //! **Unsafe.** Reads the kernel's module by address.
 
 use super::{Mapping, Name};
@@ -26,7 +24,7 @@ pub(super) struct Image {
 
 enum Source {
     File(File),
-    /// The kernel's module: start and bytes.
+    /// Start and bytes.
     Memory(usize, usize),
 }
 
@@ -86,7 +84,7 @@ impl Image {
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last that starts before; past its end, symbols without a size do not count.
+        // Past its end, symbols without a size do not count.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -124,7 +122,7 @@ impl Image {
     }
 }
 
-/// By path; of a replaced file by the kernel's link, which needs privilege.
+/// A replaced file by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -163,7 +161,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// Functions, and untyped symbols as of assembly; defined here.
+    /// Functions, and untyped symbols as of assembly.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);

@@ -20,7 +20,6 @@ fn a_function_of_the_program_is_named_with_its_file_and_offset() {
     let exe = std::env::current_exe().unwrap();
     assert_eq!(text(found.path()), exe.to_str().unwrap());
     assert_eq!(found.symbol().unwrap(), (&b"craton_names_test_function"[..], 1));
-    // A position-independent program's base is a whole page.
     assert_eq!((address + 1 - found.offset()) % 4096, 0);
 }
 

@@ -31,7 +31,7 @@ fn pages_of_a_file_go_unless_somebody_has_written_there() {
     let page = process::page_size();
     let file = std::fs::File::open("/proc/self/exe").unwrap();
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, std::os::fd::AsRawFd::as_raw_fd(&file));
-    // SAFETY: a new private mapping where the kernel chooses.
+    // SAFETY: a new mapping where the kernel chooses.
     let at = unsafe { libc::mmap(core::ptr::null_mut(), 4 * page, access, libc::MAP_PRIVATE, fd, 0) } as usize;
     let word = |i: usize| (at + i * page) as *mut u64;
     // SAFETY: in the mapping.

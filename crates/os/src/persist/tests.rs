@@ -12,7 +12,6 @@ fn what_is_used_is_what_the_system_says_that_there_is() {
     assert_eq!(WriteBack::detect().map(WriteBack::name), best);
 }
 
-/// At both ends of a line.
 #[test]
 fn words_are_as_they_were_after_they_were_written_back() {
     let Some(best) = WriteBack::detect() else { return };
@@ -35,7 +34,7 @@ fn each_instruction_of_the_cpu_keeps_contents() {
     struct Aligned([u64; 16]);
     let mut lines = Aligned([7; 16]);
     let line: craton_base::Line = core::array::from_fn(|word| word as u64);
-    // The better come first; a CPU that has one has those after it.
+    // A CPU that has one has those after it.
     let all = [Instruction::Clwb, Instruction::Clflushopt, Instruction::Clflush];
     for instruction in all.into_iter().skip_while(|i| *i != best.instruction) {
         let write_back = WriteBack { instruction };

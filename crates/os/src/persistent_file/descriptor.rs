@@ -1,7 +1,5 @@
 //! An open file or device, locked for its opener.
 //!
-//! **What.** The system calls on a heap file, with [`FileError`]s.
-//! **Failure.** An interrupted call is repeated. **Threads.** The system orders calls.
 //! **Unsafe.** Calls the system on its own descriptor.
 
 use super::FileError;
@@ -28,10 +26,10 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     fd: i32,
-    /// It alone ends the lock, which forked ones share.
+    /// It alone ends the lock.
     opener: u32,
     pub(crate) kind: Kind,
-    /// Major and minor number: the device's, or of the one that holds the file.
+    /// Of the device, or of the one that holds the file.
     pub(crate) device: (u32, u32),
 }
 
@@ -49,7 +47,6 @@ fn retry(name: &'static str, mut f: impl FnMut() -> i64) -> Result<i64, FileErro
 }
 
 impl Descriptor {
-    /// New; user and group may use it, as the mask allows.
     pub(crate) fn create(path: &CStr) -> Result<Self, FileError> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOCTTY | libc::O_NONBLOCK;
         Self::locked(path, flags, Access::ReadWrite)
@@ -60,7 +57,7 @@ impl Descriptor {
         Self::locked(path, flags | libc::O_NOCTTY | libc::O_NONBLOCK, access)
     }
 
-    /// Another file's lock protects it; makes it if missing.
+    /// Another file's lock protects it.
     pub(crate) fn beside(path: &CStr) -> Result<Self, FileError> {
         Self::of(path, libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK)
     }
@@ -89,7 +86,7 @@ impl Descriptor {
     }
 
     fn status(&self) -> Result<libc::stat, FileError> {
-        // SAFETY: zeros are a valid `stat`, which the call fills.
+        // SAFETY: zeros are a valid `stat`.
         let (answer, status) = unsafe {
             let mut status: libc::stat = core::mem::zeroed();
             (libc::fstat(self.fd, &mut status), status)
@@ -108,11 +105,10 @@ impl Descriptor {
         }
     }
 
-    /// Whether the file lies in memory, which loses it without power.
     pub(crate) fn is_in_memory(&self) -> bool {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;
-        // SAFETY: zeros are a valid `statfs`, which the call fills.
+        // SAFETY: zeros are a valid `statfs`.
         let kind = unsafe {
             let mut status: libc::statfs = core::mem::zeroed();
             if libc::fstatfs(self.fd, &mut status) == 0 { status.f_type as i64 } else { 0 }
@@ -159,7 +155,6 @@ impl Descriptor {
     }
 
     pub(crate) fn write(&self, mut at: u64, mut from: &[u8]) -> Result<(), FileError> {
-        // Beyond, the system sends a signal.
         if at.saturating_add(from.len() as u64) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
         }
@@ -177,19 +172,16 @@ impl Descriptor {
         retry("fallocate", || i64::from(call::punch(self.fd, at as i64, bytes as i64))).map(drop)
     }
 
-    /// Contents and length. Not repeated on failure: the system may have dropped what it could not
-    /// write, and would then report success.
+    /// Not repeated: after a failure the system may drop data and report success.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         if call::sync(self.fd) == 0 { Ok(()) } else { Err(FileError::of("fdatasync", errno())) }
     }
 }
 
-/// Which files it has.
 pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
     let fd = retry("open", || i64::from(call::open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)))? as i32;
     let folder = Descriptor { fd, opener: 0, kind: Kind::File, device: (0, 0) };
     match folder.sync() {
-        // Some file systems do it at once.
         Err(FileError::System(_, libc::EINVAL)) => Ok(()),
         answer => answer,
     }
@@ -211,7 +203,6 @@ fn numbers(device: libc::dev_t) -> (u32, u32) {
     (libc::major(device), libc::minor(device))
 }
 
-/// `None`: another device.
 fn dax_size(sys: &[u8], device: (u32, u32)) -> Option<u64> {
     let mut buffer = [0; 32];
     let text = read_start(&device_path(sys, b"/dev/char/", device, b"/size")?, &mut buffer).ok()?;

@@ -1,13 +1,11 @@
 //! Whether the caches above a persistent memory are persistent too (eADR).
 //!
-//! **What.** The driver of a memory region, a parent of the file's device, reports in
-//! `persistence_domain` what survives a power failure: `cpu_cache`, or only `memory_controller`.
-//! **Failure.** No region or report: the caches count as volatile.
+//! The driver of a memory region, a parent of the file's device, reports `cpu_cache` or
+//! `memory_controller`. Without a report, caches count as volatile.
 
 use super::descriptor::{Descriptor, Kind, device_path};
 use crate::small_file::read_start;
 
-/// From a device's folder: a whole device, a partition, a DAX device.
 const REGIONS: [&[u8]; 4] = [
     b"/device/../persistence_domain",
     b"/../device/../persistence_domain",

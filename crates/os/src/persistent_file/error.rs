@@ -10,31 +10,29 @@ pub enum FileError {
     /// Or no folder.
     Missing,
     Exists,
-    /// This process or another uses the file.
+    /// By this process or another.
     InUse,
     /// A folder, a socket, or another kind without contents.
     NotAFile,
     /// The file system, or this opening, allows no changes.
     ReadOnly,
-    /// The path, with the ending of a file beside it, is longer than the system allows.
+    /// With the ending of a file beside it.
     NameTooLong,
-    /// This user may not open the file.
     Denied(i32),
-    /// The length is 0, or no multiple of 4,096.
+    /// 0, or no multiple of 4,096.
     Length(u64),
-    /// The file is longer than the opener's limit.
+    /// Beyond the opener's limit.
     TooLong(u64),
     /// Disk, quota or limit on file sizes.
     Full(i32),
-    /// There is no address space for this many bytes.
     AddressSpace(u64),
     /// A device's length.
     Fixed,
-    /// The CPU cannot write a cache line back.
+    /// The CPU has no instruction.
     NoWriteBack,
     /// The file beside is no journal, or of another version.
     Journal,
-    /// The journal, at this offset, though later parts are whole.
+    /// At this offset, though later parts are whole.
     Damaged(u64),
     /// Call and `errno`.
     System(&'static str, i32),

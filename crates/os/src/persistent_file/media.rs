@@ -1,7 +1,6 @@
-//! The media of a mapped file: one type for each way to write back, chosen once.
+//! The media of a mapped file, types so that no store asks: [`Cached`]'s flushes and fences compile
+//! to nothing.
 //!
-//! **What.** [`Flushed`] writes lines back; [`Cached`]'s flushes and fences compile to nothing.
-//! [`PersistentFile::with_medium`] picks the type and calls generic code, so that no store asks.
 //! **Threads.** An aligned store of x86 is whole, also for another process and after a crash.
 //! **Unsafe.** Stores lines at checked places.
 
@@ -13,9 +12,9 @@ use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBackChoice {
-    /// Writes lines back on persistent memory, unless the system reports persistent caches.
+    /// On persistent memory, unless caches persist.
     Auto,
-    /// Writes lines back in every file, also where it adds only time.
+    /// In every file, also where it adds only time.
     Flush,
     /// Caches persist (eADR), or only a process can crash.
     None,
@@ -42,17 +41,16 @@ pub trait Durability: Send + Sync {
     const FLUSHES: bool;
 
     /// # Safety
-    /// `to` is the address of a mapped line that other threads access by atomics alone.
+    /// A mapped line that other threads access by atomics alone.
     unsafe fn store_line(&self, to: *mut u8, line: &Line);
 
     /// # Safety
-    /// `line` is the address of a mapped line.
+    /// A mapped line.
     unsafe fn flush_at(&self, line: *mut u8);
 
     fn fence(&self);
 }
 
-/// A medium without write-back.
 #[derive(Clone, Copy, Debug)]
 pub struct AtOnce;
 
@@ -66,7 +64,6 @@ pub type Flushed = Mapped<WriteBack>;
 pub type Cached = Mapped<AtOnce>;
 
 impl PersistentFile {
-    /// Whether the choice asks for write-back of this file's lines.
     pub fn flushes(&self, choice: WriteBackChoice) -> bool {
         match choice {
             WriteBackChoice::Auto => {
@@ -77,7 +74,6 @@ impl PersistentFile {
         }
     }
 
-    /// Calls `f` with the file as the medium that the choice asks for.
     pub fn with_medium<F: UseMedium>(self, choice: WriteBackChoice, f: F) -> Result<F::Output, FileError> {
         let flushes = self.flushes(choice);
         Ok(if flushes { f.call(Flushed::new(self)?) } else { f.call(Cached::new(self)) })
@@ -108,12 +104,11 @@ impl<D> Mapped<D> {
     }
 }
 
-/// Through the cache.
 #[inline(always)]
 pub(crate) fn store_words(to: *mut u8, line: &Line) {
     // SAFETY: the caller checked that the line is mapped and aligned; atomics.
     let words = unsafe { &*to.cast::<[AtomicU64; craton_base::LINE_WORDS]>() };
-    // ORDERING: pairs with the process's end: earlier stores are in the cache before these.
+    // ORDERING: pairs with the process's end: earlier stores come before these.
     fence(Ordering::Release);
     for (word, value) in words.iter().zip(line) {
         word.store(*value, Ordering::Relaxed);
@@ -123,6 +118,7 @@ pub(crate) fn store_words(to: *mut u8, line: &Line) {
 impl Durability for WriteBack {
     const FLUSHES: bool = true;
 
+    /// Words in any order; later stores come after.
     #[inline(always)]
     unsafe fn store_line(&self, to: *mut u8, line: &Line) {
         // SAFETY: by the contract.
@@ -144,7 +140,6 @@ impl Durability for WriteBack {
 impl Durability for AtOnce {
     const FLUSHES: bool = false;
 
-    /// Words in any order; later stores come after.
     #[inline(always)]
     unsafe fn store_line(&self, to: *mut u8, line: &Line) {
         store_words(to, line);

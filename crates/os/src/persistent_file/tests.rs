@@ -168,7 +168,6 @@ fn a_sparse_file_takes_room_when_asked_and_gives_it_back() {
     }
 }
 
-/// With its own limits and mounts; `None` if it cannot.
 pub(crate) fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
     // SAFETY: the child uses its copies; the allocator survives the fork.
     unsafe {
@@ -183,7 +182,6 @@ pub(crate) fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
     }
 }
 
-/// Two megabytes, for this process.
 pub(crate) fn mount(folder: &std::ffi::CStr, flags: u64) -> Option<()> {
     // SAFETY: valid texts; only this process sees the mount.
     let answers = unsafe {

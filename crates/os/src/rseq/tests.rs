@@ -1,4 +1,4 @@
-//! No token is lost or duplicated, however often threads are moved and interrupted.
+//! No token is lost or duplicated, however threads are moved.
 
 extern crate std;
 use super::*;
@@ -53,7 +53,7 @@ fn find() -> Option<Rseq> {
 fn an_array_is_a_stack_with_a_bound() {
     let Some(rseq) = find() else { return };
     let table = table();
-    // SAFETY: the table's memory has arrays there, which only these functions use.
+    // SAFETY: only these functions use the arrays of the table's memory.
     unsafe {
         assert!(!rseq.push(table, PLACES[0], null_mut()), "a processor without memory takes nothing");
         assert!(rseq.pop(table, PLACES[0]).is_null());
@@ -72,7 +72,7 @@ fn an_array_is_a_stack_with_a_bound() {
     }
 }
 
-/// One for each processor; every thread owns all.
+/// Every thread owns all.
 fn counting(capacity: u32) -> (usize, impl Fn(usize) -> &'static Counting) {
     let base = guarded::reserve_zeros(AREA * 64).unwrap();
     let open = guarded::Opened::<1>::new();
@@ -98,7 +98,7 @@ fn many_pointers_go_into_a_counting_array_in_order_as_far_as_there_is_room_and_t
     move_to(here);
     // SAFETY: a permanent mapping; this thread is registered.
     unsafe {
-        // Each processor begins empty, so that a move between two calls is seen.
+        // A move between two calls is seen.
         let at = rseq.processor();
         let put = rseq.push_many(base, &tokens[..4]) + rseq.push_many(base, &tokens[4..]);
         let refused = rseq.pop_many(base, OWNER + 1, &mut into);
@@ -201,13 +201,11 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
                 })
             })
             .collect();
-        // Takes a processor's memory, empties it, and puts it back.
         let thief = scope.spawn(|| {
             let (mut stolen, mut turns) = (vec![], 0);
             while !done.load(Ordering::Relaxed) {
                 for entry in &table[..8] {
-                    // ORDERING: none is needed here and in the store below: the kernel's barrier
-                    // orders the arrays.
+                    // ORDERING: the kernel's barrier orders the arrays, here and below.
                     let memory = entry.swap(null_mut(), Ordering::Relaxed);
                     if !memory.is_null() && rseq.interrupt() {
                         // SAFETY: out of the table, and `interrupt` ended all sections in it.
@@ -250,7 +248,6 @@ fn only_threads_with_an_area_of_their_own_are_registered() {
     assert!(rseq.is_registered());
     assert!(std::thread::spawn(move || rseq.is_registered()).join().unwrap());
     assert!(rseq.is_registered(), "a question changes nothing");
-    // Unregistered, as in a thread whose memory the program made.
     let elsewhere = Rseq { offset: rseq.offset - 4096, number: rseq.number };
     assert!(!elsewhere.is_registered());
     let mut status = 0;
@@ -284,7 +281,7 @@ fn of_the_area_nothing_but_the_pointer_to_the_section_is_written() {
             rseq.pop(table, PLACES[1]);
         }
         let after = read();
-        // Words 2 and 3 are the pointer; the kernel writes the others when it moves the thread.
+        // The kernel writes the other words when it moves the thread.
         let others = |words: [u32; 8]| [words[0], words[1], words[4], words[5], words[6], words[7]];
         same += u32::from(others(before) == others(after));
         assert!(

@@ -1,8 +1,7 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** Five to nine instructions, or a loop over pointers: read the CPU number, find its
-//! array, end in the one store that commits. Interrupted before it, they restart. The kernel finds
-//! them by a descriptor in its section; the abort address follows glibc's signature.
+//! A section ends in the one store that commits; interrupted before it, it restarts. The kernel
+//! finds sections by descriptors; the abort address follows glibc's signature.
 //! **Unsafe.** All of it.
 
 use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};
@@ -11,11 +10,11 @@ use core::mem::offset_of;
 
 pub(super) const SUPPORTED: bool = true;
 
-/// glibc's: the four bytes before the abort address.
+/// glibc's, before the abort address.
 pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
 /// # Safety
-/// The area has a word at this distance from the thread pointer.
+/// A word lies at this distance from the thread pointer.
 #[inline(always)]
 pub(super) unsafe fn field(at: isize) -> i32 {
     let value: i32;
@@ -26,7 +25,7 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// Begins a section: descriptor at 62 of the range 63 to 64; restarts at 67 on abort.
+/// Descriptor at 62 of the range 63 to 64; restarts at 67 on abort.
 macro_rules! descriptor {
     () => {
         concat!(
@@ -46,7 +45,7 @@ macro_rules! descriptor {
     };
 }
 
-/// From the descriptor to the CPU's memory in `{m}`; to 5 if none.
+/// Jumps to 5 if there is no memory.
 macro_rules! enter {
     () => {
         concat!(
@@ -124,8 +123,7 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// From the descriptor to the CPU's array in `{m}`. The thread is registered and areas are
-/// contiguous: arithmetic saves the table load.
+/// The CPU's array in `{m}`; arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -145,7 +143,7 @@ macro_rules! enter_known {
 #[inline(always)]
 pub(super) unsafe fn pop_counted(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
     let object: *mut u8;
-    // SAFETY: as in `pop`. One store changes the count and the number ever taken.
+    // SAFETY: as in `pop`. One store changes both counts.
     unsafe {
         asm!(
             enter_known!(),
@@ -160,7 +158,7 @@ pub(super) unsafe fn pop_counted(rseq: &Rseq, at: usize, owner: usize) -> *mut u
             "mov qword ptr [{m}], {n}",
             "64:",
             "68:",
-            // Other owners' arrays are rare: out of line.
+            // Rare: out of line.
             ".pushsection .text.unlikely.craton_rseq, \"ax\"",
             "65: xor {r:e}, {r:e}",
             "jmp 68b",
@@ -275,7 +273,7 @@ pub(super) unsafe fn push_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usiz
             "cmovb {k}, {t}",
             "cmp {k}, {len}",
             "cmova {k}, {len}",
-            // A closed area is read-only: store nothing where nothing fits.
+            // A closed area is read-only.
             "test {k}, {k}",
             "jz 65f",
             "lea {s}, [{m} + {c}*8 + {slots}]",

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::thread;
 use std::vec::Vec;
 
-/// Under a lock, by two threads.
 fn drawn(stamps: &Stamps) -> Vec<u64> {
     let list = Mutex::new(Vec::new());
     let draw = || {

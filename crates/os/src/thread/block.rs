@@ -1,13 +1,8 @@
-//! The C library's control blocks of threads, which lie at the upper end of their stacks.
-//!
-//! **What.** Finds the blocks of ended threads, whose stacks the C library keeps, with their
-//! contents, for later threads.
+//! The C library's control blocks of threads, at the upper end of stacks, which it keeps for later
+//! threads.
 //!
 //! **State.** On x86-64 a block begins with its address, has it again two words later (glibc's
 //! ABI), and holds the thread's number: cleared when the thread ends, -1 after `pthread_join`.
-//!
-//! **Failure.** Finds none if the calling thread's block has another form.
-//!
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.
 
 /// Searched for the number.
@@ -22,7 +17,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Finds the number's place from the calling thread's block.
+    /// `None`: the calling thread's block has another form.
     pub fn find() -> Option<Self> {
         if cfg!(not(all(target_arch = "x86_64", target_env = "gnu"))) {
             return None;
@@ -43,10 +38,10 @@ impl Blocks {
         unsafe { (at as *const usize).read() == at && ((at + 2 * WORD) as *const usize).read() == at }
     }
 
-    /// Returns the number of an ended thread whose stack is in a range. `None`: no block, or its
-    /// thread lives.
+    /// `None`: no block, or its thread lives.
     ///
     /// # Safety
+    /// The range can be read.
     /// The range can be read.
     pub unsafe fn ended_in(self, start: usize, end: usize) -> Option<usize> {
         let mut found = None;

@@ -43,7 +43,6 @@ impl Drop for Pages {
     }
 }
 
-/// At different distances from pages' starts; compares all of both.
 fn copies(seed: usize, source_one_in: usize, target_one_in: usize) {
     let (mut from, mut to) = (Pages::new(), Pages::new());
     from.write(seed, source_one_in);
@@ -79,7 +78,7 @@ fn pages_that_were_never_touched_stay_so_on_both_sides() {
         eprintln!("skipped: this system does not tell which pages have contents");
         return;
     }
-    // SAFETY: two mappings of the test, of that length.
+    // SAFETY: as above.
     unsafe { copy(from.at as *const u8, to.at as *mut u8, from.bytes) };
     assert_eq!((from.resident(), to.resident()), (2, 2));
 }

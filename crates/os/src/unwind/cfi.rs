@@ -1,11 +1,8 @@
 //! Call frame information: how to undo the frame at an address.
 //!
-//! **What.** [`row`] finds an address's entry by a module's `.eh_frame_hdr`, runs its program, and
-//! locates the caller's canonical frame address (CFA) and two registers.
-//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks frame pointer, return
-//! address and RBX (the dynamic linker's binding code saves by it). Expressions: those of x86-64
-//! toolchains, a word beside a register (realigned stacks, signal frames), and the procedure
-//! linkage table's.
+//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`, for frame pointer, return
+//! address and RBX (the dynamic linker's). Expressions: a word beside a register (realigned stacks,
+//! signal frames), and the linkage table's.
 //! **Failure.** `None`: unknown or corrupt tables; nothing outside of the module is read.
 //! **Unsafe.** Makes the reader of a module's memory.
 
@@ -31,11 +28,11 @@ pub(super) enum Cfa {
     AtSp { offset: i64, plus: i64 },
     /// From the frame pointer.
     AtBp { offset: i64, plus: i64 },
-    /// In a linkage-table entry: 8 above the stack pointer, 16 from byte `from` of each 16 on.
+    /// 8 above the stack pointer, 16 from byte `from` of each 16 on.
     Plt { from: i64 },
 }
 
-/// Of the caller's register. Offsets in bytes.
+/// Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
     /// In the register, or lost.
@@ -52,12 +49,10 @@ pub(super) enum Row {
         bp: Saved,
         bx: Saved,
     },
-    /// The kernel's.
     Signal,
     Outermost,
 }
 
-/// Of an entry and its common part, without programs.
 struct Common {
     program: Reader,
     code_factor: u64,
@@ -67,13 +62,12 @@ struct Common {
     is_signal: bool,
 }
 
-/// How to undo the frame at an address.
 pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     // SAFETY: the module's code runs, so it is loaded; its frames lie in it.
     let header = unsafe { Reader::new(module.frames, module.end) }.moved(module.start, module.frames)?;
     let mut entry = header.moved(module.start, find_entry(header, address)?)?;
     let len = entry.u32()?;
-    // 0 ends the table; u32::MAX begins an entry of more than 4 GiB.
+    // The end, or an entry of more than 4 GiB.
     if len == 0 || len == u32::MAX {
         return None;
     }
@@ -100,9 +94,9 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     frame.row()
 }
 
-/// The last that starts before the address, by the linker's sorted table.
+/// The last that starts before the address.
 fn find_entry(mut header: Reader, address: usize) -> Option<usize> {
-    /// Version 1, offsets of 32 bits from the header's start: what every linker writes.
+    /// Version 1, offsets of 32 bits from the header's start.
     const SORTED: u8 = 0x3b;
     let start = header.at();
     let (version, to_frames, of_count, of_table) = (header.u8()?, header.u8()?, header.u8()?, header.u8()?);
@@ -182,10 +176,9 @@ enum Kept {
     Otherwise,
 }
 
-/// Compilers remember one.
 const REMEMBERED: usize = 4;
 
-/// Up to an address, in code that begins at another; all of it without `code`.
+/// `code`: where it begins, and the address to stop at; without it, runs all.
 fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option<(usize, usize)>) -> Option<()> {
     let (mut at, address) = code.unwrap_or((0, usize::MAX));
     let mut remembered = [*state; REMEMBERED];
@@ -255,7 +248,6 @@ fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option
                 program.skip(len)?;
                 state.set(register, Kept::Otherwise);
             }
-            // The size of stack arguments, for exceptions.
             0x2e => drop(program.unsigned()?),
             0x2f => {
                 let (register, offset) = (program.unsigned()?, program.unsigned()?);
@@ -340,7 +332,6 @@ const PLUS_UCONST: u8 = 0x23;
 const BREG_RBP: u8 = 0x76;
 const BREG_RSP: u8 = 0x77;
 
-/// In memory beside a register, or the linkage table's.
 fn cfa_expression(mut e: Reader) -> Option<Cfa> {
     let (base, offset) = (e.u8()?, e.signed()?);
     match e.u8()? {
@@ -359,7 +350,7 @@ fn cfa_expression(mut e: Reader) -> Option<Cfa> {
                 _ => None,
             }
         }
-        // rsp + 8 + (((rip & 15) >= n) << 3), as linkers and assemblers write it.
+        // rsp + 8 + (((rip & 15) >= n) << 3)
         0x80 if base == BREG_RSP && offset == 8 => {
             let rest = [e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?];
             match rest {
@@ -373,7 +364,6 @@ fn cfa_expression(mut e: Reader) -> Option<Cfa> {
     }
 }
 
-/// In memory beside the frame pointer.
 fn kept_expression(mut e: Reader) -> Kept {
     let base = e.u8();
     match (base, e.signed()) {

@@ -1,12 +1,9 @@
-//! The modules that the rules describe.
+//! The modules that the rules describe. A module in another's place proves that the other was
+//! unloaded: its rules are dropped.
 //!
-//! **What.** A module that overlaps another's place proves that the other was unloaded: its rules
-//! are dropped.
-//! **State.** Places of three words. A race may show another module: rules are then dropped without
-//! need.
-//! **Failure.** An evicted module drops all rules. Unnoticed: a module whose stacks meet only its
-//! predecessor's rules, address for address, and run-time code where a module was.
-//! **Cost.** A scan of all places for each unknown rule: 0.1 µs. 6 KiB of zeros.
+//! **Failure.** A race or an evicted module drops rules without need. Unnoticed: a module whose
+//! stacks meet only its predecessor's rules, and run-time code where a module was.
+//! **Cost.** 0.1 µs for each unknown rule. 6 KiB of zeros.
 
 use super::module::Module;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,8 +1,7 @@
 //! Finds an address's module and its unwinding tables.
 //!
-//! **What.** By `_dl_find_object` (glibc 2.35, lock-free), or `dl_iterate_phdr`, which waits while
-//! another thread changes the list.
-//! **Unsafe.** Calls both by their declared types; reads program headers where the latter says.
+//! `_dl_find_object` (glibc 2.35) is lock-free; `dl_iterate_phdr` may wait.
+//! **Unsafe.** Calls both; reads program headers.
 
 use crate::weak;
 use core::ffi::{c_int, c_void};
@@ -12,7 +11,7 @@ pub(super) struct Module {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) frames: usize,
-    /// The C library's record, if known: changes when the module is loaded anew.
+    /// Changes when the module is loaded anew.
     pub(super) record: usize,
 }
 
@@ -50,12 +49,11 @@ struct Search {
     found: Option<Module>,
 }
 
-/// For every C library.
 pub(super) fn find_by_list(address: usize) -> Option<Module> {
     /// # Safety
     /// The C library passes its record, and the search.
     unsafe extern "C" fn visit_object(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: by the contract; valid during the call.
+        // SAFETY: by the contract.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         let base = info.dlpi_addr as usize;
         let (mut start, mut end, mut frames, mut inside) = (usize::MAX, 0, 0, false);

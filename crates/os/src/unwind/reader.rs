@@ -1,7 +1,7 @@
-//! A cursor over a module's memory: reads past its end are `None`, so corrupt tables do no harm.
+//! A cursor over a module's memory: reads past its end are `None`.
 //!
 //! **From.** DWARF 5 §7.6 (LEB128); Linux Standard Base, "DWARF Extensions" (pointers).
-//! **Unsafe.** Reads memory by address; [`Reader::new`]'s caller answers for it.
+//! **Unsafe.** Reads memory by address, as [`Reader::new`]'s caller vouches.
 
 pub(super) const OMITTED: u8 = 0xff;
 
@@ -13,12 +13,12 @@ pub(super) struct Reader {
 
 impl Reader {
     /// # Safety
-    /// The bytes up to `end` stay readable while the reader is used.
+    /// The bytes up to `end` stay readable.
     pub(super) unsafe fn new(at: usize, end: usize) -> Self {
         Self { at, end }
     }
 
-    /// From `to`, with the same end; `None` outside of `start..end`.
+    /// With the same end; `None` outside of `start..end`.
     pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
         (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
     }
@@ -86,7 +86,6 @@ impl Reader {
         Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
     }
 
-    /// Skips a text that ends by 0.
     pub(super) fn text(&mut self) -> Option<Self> {
         let start = *self;
         while self.u8()? != 0 {}

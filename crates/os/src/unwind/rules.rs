@@ -1,7 +1,6 @@
 //! Rules: one word that says how to undo the frame at an address.
 //!
-//! **What.** [`of`] returns an address's cached rule, or computes it ([`super::cfi`]).
-//! **State.** From the lowest bit on; signed offsets in words. A rule that does not fit is unknown.
+//! From the lowest bit on; signed offsets in words. A rule that does not fit is unknown.
 //! ```text
 //! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```
@@ -89,7 +88,6 @@ impl Rule {
             Saved::AtCfa(offset) => (AT_CFA, offset),
             Saved::AtBp(offset) => (AT_FRAME, offset),
         };
-        // Signed words in `bits` bits.
         let words = |bytes: i64, bits: u32| {
             let words = bytes / WORD;
             let fits = bytes % WORD == 0 && words << (64 - bits) >> (64 - bits) == words;
@@ -101,7 +99,6 @@ impl Rule {
         Some(Self(places | words(offset, 22)? << 14 | words(bp, 14)? << 36 | words(bx, 14)? << 50))
     }
 
-    /// The common, quick kind.
     #[inline(always)]
     pub(super) fn plain(self) -> Option<Plain> {
         // The places' higher bits stand for AT_FRAME.
@@ -138,7 +135,7 @@ impl Rule {
     }
 }
 
-/// The CFA at an offset from the stack or frame pointer, registers unchanged or near the CFA. Byte
+/// The CFA is at an offset from the stack or frame pointer, registers unchanged or near it. Byte
 /// offsets, as wrapping words.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(u64);

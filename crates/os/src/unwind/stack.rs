@@ -1,29 +1,24 @@
 //! Words of a stack, read only where they are readable.
 //!
-//! **What.** [`Stack::word`] reads only pages known to be readable (U1): the walk's first, those of
-//! the thread's earlier walks, and pages confirmed by the kernel. A corrupt frame ends the walk,
-//! not the process.
-//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark
-//! readable pages. It outlives threads: a new one in the same place has its stack there. Pages met
-//! after a guess ([`Stack::distrust`]) are not kept. A kept page counts between the caller and its
-//! stack's known end: nothing can have unmapped it.
-//! **Cost.** A comparison a word; a system call, 0.2 µs, for each new page.
+//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark pages
+//! known to be readable (U1). A kept page counts between the caller and its stack's known end:
+//! nothing can have unmapped it.
+//! **Cost.** A system call, 0.2 µs, for each new page.
 //! **Unsafe.** Reads words of readable pages.
 
 use super::table::Table;
 use crate::{process, thp, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The smallest; larger pages count as several.
+/// Larger pages count as several.
 const PAGE_BITS: u32 = 12;
-/// Of one entry: sixteen pages.
 const GRANULE_BITS: u32 = PAGE_BITS + 4;
 /// Keeps an entry from being 0.
 const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// By value on rare paths: stays in registers.
+/// By value: stays in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,
@@ -37,12 +32,11 @@ impl Stack {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// After a guess: remembers nothing, and only pages surely of this stack count.
+    /// Remembers nothing; only pages surely of this stack count.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
 
-    /// If readable.
     #[inline(always)]
     pub(super) fn word(&mut self, at: usize) -> Option<usize> {
         if !at.is_multiple_of(size_of::<usize>()) {
@@ -61,7 +55,7 @@ impl Stack {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
-    /// New to this walk; `None`: cannot be read.
+    /// `None`: cannot be read.
     #[cold]
     #[inline(never)]
     fn with_page_of(mut self, at: usize) -> Option<Self> {
@@ -83,11 +77,10 @@ impl Stack {
     }
 }
 
-/// Above the stack pointer, up to the thread pointer or the initial stack's end: less than any
-/// usual stack.
+/// Less than any usual stack.
 const SURELY: usize = 256 << 10;
 
-/// Eight bytes, by the kernel; if not to be asked, up to the stack's end.
+/// Without the kernel, true up to the stack's end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_query() {
         return is_surely_stack(at);
@@ -95,13 +88,12 @@ pub(super) fn is_readable(at: usize) -> bool {
     process::can_read(at)
 }
 
-/// This thread's, or the process's initial.
 fn is_surely_stack(at: usize) -> bool {
     let here = &raw const at as usize;
     static FIRST: AtomicUsize = AtomicUsize::new(0);
     let mut first = FIRST.load(Relaxed);
     if first == 0 {
-        // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
+        // SAFETY: no preconditions. The kernel puts these bytes above the first stack.
         first = unsafe { libc::getauxval(libc::AT_RANDOM) as usize };
         FIRST.store(first, Relaxed);
     }

@@ -1,13 +1,11 @@
-//! A table from words to words, usable at any time without locks or orderings.
+//! A table from words to words, without locks or orderings.
 //!
-//! **What.** An entry holds `[key ^ value, value]`: halves mixed by a race count as empty.
-//! **State.** `N` entries, a power of two, in pairs of a cache line: the latest write, and the one
-//! before, so that two alternating keys stay. 0 is no value. The first keys spread over one page,
-//! later ones over all: else each of a small program's few keys would take a page.
+//! An entry holds `[key ^ value, value]`: halves mixed by a race count as empty. Entries are pairs,
+//! so that two alternating keys stay. The first keys spread over one page, so that a small program
+//! takes no more.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Of the page over which the first keys spread.
 const FIRST: u32 = 256;
 
 #[repr(align(32))]
@@ -58,7 +56,7 @@ impl<const N: usize> Table<N> {
     pub(super) fn put(&self, key: u64, value: u64) {
         let stored = self.stored.load(Relaxed);
         if stored < FIRST {
-            // Racing threads count one for two. Later most keys are stored anew.
+            // Racing threads count one for two.
             self.stored.store(stored + 1, Relaxed);
         }
         let place = self.place(key);
@@ -83,7 +81,7 @@ impl<const N: usize> Table<N> {
         self.entries.iter().rposition(|entry| entry.value.load(Relaxed) != 0).unwrap_or(0)
     }
 
-    /// The first of a key's two entries, by the golden ratio, which scatters near addresses.
+    /// The golden ratio scatters near addresses.
     #[inline]
     fn place(&self, key: u64) -> usize {
         let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1;

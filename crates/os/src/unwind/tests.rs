@@ -7,7 +7,7 @@ use super::table::Table;
 use super::*;
 use crate::process;
 
-// SAFETY: as the C library declares it.
+// SAFETY: the C library's signature.
 unsafe extern "C" {
     fn backtrace(into: *mut *mut core::ffi::c_void, room: i32) -> i32;
 }
@@ -29,7 +29,6 @@ fn a_stack_is_what_the_c_library_says() {
     let (mut ours, mut other) = ([0; 64], [0; 64]);
     let (n, m) = both(10, &mut ours, &mut other);
     assert!(n > 12, "{n}");
-    // theirs() and both() come first there.
     assert_eq!(ours[..n], other[2..m]);
 }
 
@@ -39,7 +38,7 @@ fn u3_a_stack_has_at_most_as_many_frames_as_there_is_room_for() {
     let (n, _) = both(20, &mut all, &mut other);
     for room in 0..n {
         let mut some = [7; 64];
-        // Another call returns elsewhere: only what is further out is the same.
+        // Only frames further out are the same.
         assert_eq!(both(20, &mut some[..room], &mut other).0, room);
         assert!(some[room..].iter().all(|a| *a == 7));
         assert!(room < 2 || some[1..room.min(20)] == all[1..room.min(20)]);
@@ -106,7 +105,6 @@ fn u1_words_are_read_where_there_are_any() {
         assert_eq!(stack.word(wrong), None, "{wrong:#x}");
     }
     crate::mapping::unmap(at, 3 * page);
-    // Earlier pages may be gone.
     stack.distrust();
     assert_eq!(stack.word(at), None);
     assert_eq!(process::errno(), 123, "U2");
@@ -124,7 +122,6 @@ fn every_c_library_finds_the_same_modules() {
         usize::MAX,
     ];
     for address in addresses {
-        // The list does not name the linker's record.
         let found = module::find(address).map(|found| module::Module { record: 0, ..found });
         assert_eq!(found, module::find_by_list(address), "{address:#x}");
     }
@@ -185,7 +182,6 @@ fn a_table_gives_what_was_put_last_or_nothing() {
     assert!((0..1000).filter(|k| TABLE.get(*k) != 0).all(|k| TABLE.get(k) == k + 7));
     TABLE.clear();
     assert!((0..1000).all(|k| TABLE.get(k) == 0));
-    // Of any two keys both are kept.
     for key in 1..1000 {
         TABLE.put(0, 1);
         TABLE.put(key, 2);
@@ -251,14 +247,12 @@ fn tables_that_lie_are_no_harm() {
         let mut bytes = copy.clone();
         for _ in 0..4 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // More often in the header.
             let at = (state >> 16) as usize % if state & 1 == 0 { 32 } else { 4096 };
             bytes[at] = (state >> 8) as u8;
         }
         let start = bytes.as_ptr() as usize;
         let lying = module::Module { start, end: start + bytes.len(), frames: start, record: 0 };
         for address in (start..start + bytes.len()).step_by(509) {
-            // It has read nothing outside.
             core::hint::black_box(cfi::row(lying, address));
         }
     }

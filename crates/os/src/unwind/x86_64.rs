@@ -1,8 +1,7 @@
 //! The walk from frame to frame, on x86-64.
 //!
-//! **What.** Each step undoes one frame by its rule. Unknown code: the frame pointer must lie above
-//! the stack pointer, with a return address above it that follows a call. Then only cached pages
-//! surely of this thread's stack count ([`Stack::distrust`]).
+//! **What.** In unknown code the frame pointer must lie above the stack pointer, below a return
+//! address that follows a call; then only pages surely of this stack count ([`Stack::distrust`]).
 //! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //! **Unsafe.** Reads registers by assembly, and code that the kernel says can be read.
 
@@ -19,7 +18,7 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Of interrupted registers, from the handler's stack pointer after its return.
+/// From the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
@@ -43,7 +42,7 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
-/// `outside`: without the library's leading ones.
+/// `outside`: without the library's leading frames.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -61,10 +60,10 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The first function's stack pointer, if only the C library, the linker and we lie below.
+/// If only the C library, the linker and we lie below.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
-    /// Of the first function, which only calls `main`'s caller.
+    /// It only calls `main`'s caller.
     const FIRST: usize = 64;
     // SAFETY: no preconditions.
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
@@ -89,7 +88,7 @@ pub(super) fn forget() {
     CALLS.clear();
 }
 
-/// The library's; 1 and 1: part of the program.
+/// 1 and 1: part of the program.
 fn own_code() -> (usize, usize) {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -101,17 +100,15 @@ fn own_code() -> (usize, usize) {
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) as usize };
     let own = module::find(own_code as *const () as usize).filter(|m| !(m.start..m.end).contains(&entry));
     let (start, end) = own.map_or((1, 1), |m| (m.start, m.end));
-    // Racing threads store the same.
     START.store(start, Relaxed);
     END.store(end, Relaxed);
     (start, end)
 }
 
-/// By value on rare paths: stays in registers.
+/// By value: stays in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
-    /// Within the current instruction.
     lookup: usize,
     stack: Stack,
 }
@@ -122,7 +119,7 @@ impl Frame {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
-    /// To the caller's; returns the address one past its current instruction.
+    /// Returns the address one past the caller's current instruction.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -182,7 +179,6 @@ impl Frame {
         (registers.pc != 0).then(|| Self { registers, lookup: registers.pc - 1, ..self })
     }
 
-    /// By a signal.
     fn interrupted(mut self) -> Option<Self> {
         let at = self.registers.sp;
         let mut word = |offset: usize| self.stack.word(at.wrapping_add(offset));
@@ -191,12 +187,12 @@ impl Frame {
         Some(Self { registers, lookup: registers.pc, ..self })
     }
 
-    /// By the frame pointer; after a jump to nowhere, by the return address just pushed.
+    /// After a jump to nowhere, by the return address just pushed.
     fn guessed(mut self) -> Option<Self> {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
         let is_interrupted = self.lookup == pc;
-        // Stored without a call, as at a context's start: no frame.
+        // Stored without a call, as at a context's start.
         if !is_interrupted && !is_behind_call(pc) {
             return None;
         }
@@ -219,10 +215,9 @@ impl Frame {
     }
 }
 
-/// Known to follow a call.
+/// Addresses that follow a call.
 static CALLS: Table<1024> = Table::new();
 
-/// `address` may be any word of the stack.
 fn is_behind_call(address: usize) -> bool {
     if CALLS.get(address as u64) != 0 {
         return true;
@@ -237,19 +232,19 @@ fn is_behind_call(address: usize) -> bool {
 fn has_call_before(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // In one or two aligned words. Code may begin at a page: unreadable is no call.
+    // Code may begin at a page: unreadable is no call.
     let (low, high) = (first & !7, (address - 1) & !7);
     let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
         let at = first + i;
         if if at < high { has_low } else { has_high } {
-            // SAFETY: the kernel just read its aligned word. If another thread unmaps the code
-            // meanwhile, this thread would fault on return anyway.
+            // SAFETY: the kernel just read its word. If another thread unmaps the code meanwhile,
+            // this thread would fault on return anyway.
             *byte = unsafe { (at as *const u8).read_volatile() };
         }
     }
-    // call rel32, or call through register or memory with 0, 1, 2, 4 or 5 operand bytes.
+    // call rel32, or through register or memory with 0, 1, 2, 4 or 5 operand bytes.
     let through = |back: usize| bytes[LONGEST - back] == 0xff && bytes[LONGEST - back + 1] & 0x38 == 0x10;
     bytes[LONGEST - 5] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(through)
 }

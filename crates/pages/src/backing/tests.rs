@@ -13,7 +13,6 @@ struct World {
 }
 
 impl World {
-    /// 16 hugepages granted and advised.
     fn new(from: u32) -> Self {
         let backing = Backing::new(HugeBacking { from: HugePageId(from) });
         let mut w = Self { backing, trackers: trackers(16), floor: Counting::new(16) };
@@ -31,13 +30,11 @@ impl World {
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
     }
 
-    /// For a span that may stay untouched.
     fn alloc_unsure(&mut self, id: u32) {
         self.alloc(id, 1, false, 1);
         self.trackers[id as usize].occupy(0, 8);
     }
 
-    /// For slabs, beginning on small pages.
     fn alloc_later(&mut self, id: u32) {
         let slabs = Use { pages: Pages(1), fills_up: true, later: true };
         self.backing.expect(&mut self.trackers, &mut self.floor, (HugePageId(id), HugePages(1)), slabs, HugePages(1));

@@ -7,7 +7,6 @@ use std::vec::Vec;
 const BYTES: usize = 8 * craton_base::PAGE_SIZE;
 const UNSUPPORTED: Result<(), CollapseError> = Err(CollapseError::Unsupported);
 
-/// With these numbers of used pages.
 fn used(pages: &[u32]) -> Trackers<Huge64K> {
     let mut t = trackers(pages.len() as u32);
     for (i, used) in pages.iter().enumerate() {
@@ -64,17 +63,14 @@ fn a_round_asks_the_system_a_few_times() {
     assert_eq!(round(&mut collapse, &t, &resident(BYTES, Some(0))).len() as u32, ROUND_ASKS);
 }
 
-/// Milliseconds on a processor, and by the clock.
 fn ms(processor: u64, wall: u64) -> Took {
     Took { processor_ns: processor * 1_000_000, wall_ns: wall * 1_000_000 }
 }
 
-/// Rounds.
 fn skipped(collapse: &mut Collapse) -> usize {
     (0..).take_while(|_| !collapse.is_due()).count()
 }
 
-/// Of a due round, each taking so long.
 fn collapses(collapse: &mut Collapse, took: Took) -> u32 {
     1 + (0..1000).take_while(|_| collapse.record(Ok(()), took)).count() as u32
 }

@@ -14,7 +14,6 @@ struct World {
 }
 
 impl World {
-    /// With used pages at the front of each, all written before.
     fn new(hugepages: &[(Density, u32)]) -> Self {
         let mut w = Self {
             filler: Filler::EMPTY,

@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use craton_base::{Density, Huge2M};
 use std::vec::Vec;
 
-/// Each free or not; first fit.
+/// First fit.
 struct Source(RefCell<Vec<bool>>);
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,6 @@ struct World {
 }
 
 impl World {
-    /// The first in the filler, with its first page used.
     fn new(frames: bool) -> Self {
         let source = Source(RefCell::new([false; 512].to_vec()));
         let mut w =

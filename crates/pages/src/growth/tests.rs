@@ -40,7 +40,6 @@ fn pauses_double_up_to_a_minute_and_are_forgotten() {
         let start = now;
         while growth.is_paused() {
             assert!(growth.begins_small(MANY, now), "however fast");
-            // Another slow fault does not prolong it.
             growth.pause(now);
             now += SECOND / 2;
             growth.tick(0, now);

@@ -29,7 +29,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
         self.walk_spans(each);
     }
 
-    // The act is constant at each call: the match folds.
+    // The act is constant: the match folds.
     #[inline(always)]
     fn act(&mut self, act: Act) -> Answer {
         match act {

@@ -1,5 +1,5 @@
-//! Background work: release, backing, collapses ([`PageHeapExt`](crate::PageHeapExt)). A caller
-//! that releases the heap's lock in between calls a tick's steps, and a collapse's parts.
+//! Background work: release, backing, collapses. A caller may release the heap's lock between a
+//! tick's steps, and a collapse's parts.
 
 use super::Temeraire;
 use crate::backing::{HugeBacking, Use};
@@ -121,8 +121,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether a hugepage is requested here: past the threshold, or for growth or a collapse,
-    /// except where broken.
+    /// Past the threshold, or for growth or a collapse; not where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
@@ -147,7 +146,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Whether hugepages came whole and the mode changed; `true`: the tick has more to check.
+    /// `true`: the tick has more to check.
     fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
@@ -164,7 +163,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         reback(&mut self.trackers, &mut self.filler, &mut self.regions, &mut self.cache, id, change);
     }
 
-    /// Returns how many succeeded.
     fn collapse_round(&mut self) -> u32 {
         if !self.collapse.is_due() {
             return 0;
@@ -208,12 +206,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// The system was slow: none are requested.
     pub fn is_paused(&self) -> bool {
         self.growth.is_paused()
     }
 
-    /// At least half unbacked. In any order: the filler prefers refilled ones.
+    /// In any order: the filler prefers refilled ones.
     pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
         let due = self.growth.refill_due(self.in_use);
         if due == Pages(0) {
@@ -231,7 +228,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Some(id)
     }
 
-    /// Into the cache, to be cleared, unless one waits there.
+    /// Unless one waits in the cache.
     pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
         let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
         self.growth.end_clears();
@@ -289,7 +286,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         t.collapsing = false;
         let lost_memory = t.place == Place::Unbacked;
         if lost_memory && done {
-            // The collapse backed it again.
             self.cache.alloc_at(&mut self.trackers, id, HugePages(1));
             self.trackers[id.0 as usize].intact = true;
             self.put(id, HugePages(1));
@@ -309,7 +305,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// In whichever part it is.
 fn reback<P: Fit, G: Geometry>(
     trackers: &mut Trackers<G>,
     filler: &mut Filler<P, G>,

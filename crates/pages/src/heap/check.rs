@@ -9,10 +9,8 @@ use crate::region::{self, Held};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, Geometry, HugePageId};
 
-/// A violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The invariant's id.
     pub invariant: &'static str,
     pub at: HugePageId,
 }
@@ -96,7 +94,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (!fits).then_some("P1")
     }
 
-    /// Tagged at both ends.
     fn is_range(&self, first: HugePageId, len: u32, place: Place) -> bool {
         let end = first.0 + len;
         len > 0

@@ -7,71 +7,59 @@ use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 
-/// Backed pages as far as known: handed out since their last unbacking, and all of an intact
-/// hugepage.
+/// Backed: handed out since the last unbacking, and all of an intact hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
-    /// Hugepages that the floor granted.
     pub granted: HugePages,
     pub in_use: Pages,
-    /// Pages in spans on dense hugepages.
+    /// In spans on dense hugepages.
     pub dense: Pages,
-    /// Backed pages, in spans or free.
+    /// In spans or free.
     pub backed: Pages,
-    /// Pages on hugepages that the system backs whole.
+    /// On hugepages that the system backs whole.
     pub intact: Pages,
-    /// Free and backed pages, on whole free hugepages.
+    /// On whole free hugepages.
     pub cached: Pages,
-    /// Free and backed pages between spans.
+    /// Between spans.
     pub free_backed: Pages,
-    /// Pages behind large spans' tails.
+    /// Behind large spans' tails.
     pub slack: Pages,
     pub filler: HugePages,
     pub region: HugePages,
     /// Partly unbacked.
     pub broken: HugePages,
-    /// May stay backed now.
     pub cache_limit: HugePages,
     /// Pages, since the start.
     pub released_total: u64,
 }
 
-/// The pages of one component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Component {
-    /// Pages in spans.
+    /// In spans.
     pub used: Pages,
-    /// Free and backed pages.
+    /// Free and backed.
     pub free: Pages,
 }
 
-/// TEMERAIRE §4, Figure 7, from maintained sums. Free pages and spans are the backed ones.
+/// TEMERAIRE §4, Figure 7, from maintained sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Components {
-    /// The filler's, for spans of many small objects.
+    /// For spans of many small objects.
     pub dense: Component,
-    /// The filler's others.
     pub sparse: Component,
-    /// Pages behind large spans' tails; backed ones are among the sparse free ones.
+    /// Backed ones are among the sparse free ones.
     pub slack: Pages,
-    /// Backed, in the cache.
     pub cached: Pages,
-    /// Free and backed pages of regions.
     pub region_free: Pages,
 }
 
-/// The sums of a walk. With the filler's, its used pages are those in spans.
+/// A walk's sums. With the filler's, its used pages are those in spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// Pages of regions in spans.
     pub region_used: Pages,
-    /// Wholly used by large spans.
     pub large: HugePages,
-    /// Whole hugepages, as far as known.
     pub intact: HugePages,
-    /// Hugepages with spans, partly unbacked.
     pub broken: HugePages,
-    /// Hugepages with spans, on small pages.
     pub left_small: HugePages,
     next: HugePageId,
 }
@@ -94,8 +82,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Walks up to `most` hugepages; `true`: there are more. The caller may release the lock
-    /// between calls.
+    /// `true`: there are more. The caller may release the lock between calls.
     pub fn count_hugepages(&self, census: &mut Census, most: HugePages) -> bool {
         let end = census.next.0.saturating_add(most.0).min(self.granted().0);
         for i in census.next.0..end {
@@ -146,7 +133,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
-    /// Returns statistics by a walk.
+    /// By a walk.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

@@ -1,5 +1,5 @@
-//! Spans resized in place, to save `realloc` a copy. A span inside a hugepage may grow to its end;
-//! one that begins a hugepage, over the free hugepages behind it.
+//! Spans resized in place: inside a hugepage up to its end, from its start over the free ones
+//! behind.
 
 use super::Temeraire;
 use crate::backing::Use;
@@ -42,7 +42,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(self.change(id, |t| t.extend(at, pages)))
     }
 
-    /// Over the free hugepages behind; the span begins a hugepage.
     fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         let (end, granted) = (old.end(), self.granted());
@@ -89,7 +88,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// On a filler's hugepage.
     fn trim_span(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| t.truncate(at, pages));
         if self.trackers[id.0 as usize].broken {
@@ -97,7 +95,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Frees whole hugepages, donates the new last one's rest.
+    /// Donates the new last hugepage's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -115,7 +113,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Of the spans of a range in one hugepage.
     pub(super) fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
         let wrong = SpanError::WrongLength(range.first);
         let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
@@ -154,8 +151,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         true
     }
 
-    /// None if the first hugepage is shared, one is being collapsed, or hugepages are requested for
-    /// a part: the kernel then has several mappings.
+    /// None if the first is shared, one is being collapsed, or hugepages are requested for a part.
     pub(super) fn movable(&self, span: PageRange) -> HugePages {
         if self.fault(span).is_some() {
             return HugePages(0);

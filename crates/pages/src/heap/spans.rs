@@ -4,9 +4,8 @@ use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// With its hugepage's density, in address order; linear.
+    /// In address order; linear.
     pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
-        // May continue in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;
         for i in 0..self.granted().0 {
             let t = &self.trackers[i as usize];

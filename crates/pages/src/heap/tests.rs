@@ -25,7 +25,6 @@ fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     (Temeraire::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
 }
 
-/// All spans are expected to fill.
 fn sure(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = heap(capacity);
     heap.set_backing(HugeBacking::ALWAYS);
@@ -50,7 +49,7 @@ fn a_full_hugepage_is_preferred_to_an_empty_one() {
     let b = alloc(&mut heap, 100);
     assert_eq!((a[3].first.hugepage(), b.first.hugepage()), (HugePageId(0), HugePageId(1)));
     free(&mut heap, a[1]);
-    // Both have room for 64; the fuller one's longest free range is smaller.
+    // The fuller one's longest free range is smaller.
     assert_eq!(alloc(&mut heap, 64), a[1]);
 }
 
@@ -79,19 +78,16 @@ fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
 #[test]
 fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
     let (mut heap, _) = heap(2048);
-    // In front and behind, short, whole, and over two hugepages.
     for pages in [40, 256, 600] {
         let spans: Vec<_> = (0..20).map(|_| alloc(&mut heap, pages)).collect();
         spans.into_iter().for_each(|s| free(&mut heap, s));
         assert_eq!(heap.stats().backed, Pages(0), "spans of {pages} pages");
     }
-    // Between a region's spans too.
     let spans: Vec<_> = (0..40).map(|_| alloc(&mut heap, 150)).collect();
     let gone = spans.iter().find(|span| heap.trackers[span.first.hugepage().0 as usize].place == Place::Region);
     let (gone, unbacked) = (*gone.expect("a region"), heap.floor.unbacked.len());
     free(&mut heap, gone);
     assert_eq!(heap.floor.unbacked[unbacked..], [gone]);
-    // Memory that the system does not take back stays.
     heap.floor.keeps = true;
     spans.into_iter().filter(|span| *span != gone).for_each(|s| free(&mut heap, s));
     assert!(heap.stats().backed > Pages(20 * 150));
@@ -109,7 +105,6 @@ fn demand_that_returns_is_kept_from_then_on() {
         }
     }
     assert!(heap.floor.unbacked.is_empty(), "an oscillation was released again");
-    // Two quiet windows later the limit has fallen.
     now.set(now.get() + 2 * WINDOW_NS);
     let one = alloc(&mut heap, 1);
     free(&mut heap, one);
@@ -173,7 +168,6 @@ fn neighbours_become_one_span_and_one_becomes_several() {
     heap.check().unwrap();
     assert_eq!(heap.free(span(3, 1), Density::Dense), Err(SpanError::NeverGiven(PageId(3))));
     assert_eq!(heap.free(span(2, 1), Density::Dense), wrong(2));
-    // Free pages between spans become part of one.
     assert_eq!(heap.free(span(5, 1), Density::Dense), Ok(()));
     assert!(!heap.alloc_at(span(4, 2)) && !heap.alloc_at(span(300, 1)) && !heap.alloc_at(span(20, 1)));
     assert!(heap.alloc_at(span(5, 1)) && !heap.alloc_at(span(5, 1)));
@@ -267,7 +261,6 @@ fn more_than_there_is_cannot_be_released() {
     free(&mut heap, keep);
 }
 
-/// Of one page, until they fill `hugepages`.
 fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
     let spans = (0..hugepages * 256).map(|_| heap.alloc(Pages(1), Pages(1), Density::Dense).expect("room").range);
     let spans = spans.collect();
@@ -281,7 +274,6 @@ fn a_kind_goes_to_hugepages_of_the_other_only_where_its_own_have_no_room() {
     let small = dense(&mut heap, 8);
     let sparse = alloc(&mut heap, 8);
     assert_eq!(sparse.first.hugepage(), HugePageId(8), "the dense hugepages are full");
-    // Its own hugepage serves first.
     small[..16].iter().for_each(|s| free(&mut heap, *s));
     assert_eq!(alloc(&mut heap, 8).first.hugepage(), HugePageId(8));
     let last = alloc(&mut heap, 240);
@@ -307,7 +299,6 @@ fn what_the_cache_cannot_serve_does_not_come_on_top_of_it() {
     let (mut heap, now) = sure(64);
     let spans: Vec<_> = (0..8).map(|_| alloc(&mut heap, 256)).collect();
     for _ in 0..2 {
-        // Demand has come back: the cache keeps it.
         let more: Vec<_> = (0..12).map(|_| alloc(&mut heap, 256)).collect();
         more.into_iter().for_each(|s| free(&mut heap, s));
         now.set(now.get() + WINDOW_NS / 20);
@@ -343,7 +334,6 @@ fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     assert_eq!(alloc(&mut heap, 190).first.hugepage(), HugePageId(0));
 }
 
-/// Past its small front; a thread collapses hugepages.
 fn helped() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = heap(512);
     heap.set_helped(true);
@@ -351,7 +341,6 @@ fn helped() -> (Heap, Rc<Cell<u64>>) {
     (heap, now)
 }
 
-/// A hugepage of slabs; whether backed whole.
 fn grow(heap: &mut Heap) -> bool {
     let first = dense(heap, 1)[0];
     heap.trackers[first.first.hugepage().0 as usize].intact
@@ -456,7 +445,6 @@ fn a_failed_refill_ends_those_of_the_tick() {
     assert!(heap.begin_refill().is_some());
 }
 
-/// By a hugepage of slabs each 50 ms.
 fn growing() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = helped();
     for _ in 0..32 {

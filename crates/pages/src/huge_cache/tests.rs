@@ -67,7 +67,7 @@ fn a_request_that_nothing_else_serves_takes_both_kinds_in_any_order() {
     [(3, 2), (5, 2)].into_iter().for_each(|(first, len)| w.put(first, len));
     w.cache.alloc_at(&mut w.trackers, HugePageId(5), ONE);
     w.cache.put_unbacked(&mut w.trackers, HugePageId(5), ONE);
-    // From 1 on two unbacked, two cached, one unbacked, one cached; aligned, no window will do.
+    // Two unbacked, two cached, one unbacked, one cached: no aligned window will do.
     let taken = w.cache.alloc(&mut w.trackers, &mut w.floor, HugePages(4), HugePages(2), 0).unwrap();
     assert_eq!((taken.first, taken.missing), (HugePageId(2), HugePages(4)), "all count as missing");
     assert_eq!((w.cache.total(), w.cache.below().free().total()), (ONE, ONE));

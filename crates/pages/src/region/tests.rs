@@ -3,7 +3,6 @@ use crate::testing::{Counting, trackers};
 use craton_base::Huge64K;
 
 type Set = Regions<Huge64K>;
-/// Of a region.
 const ALL: u32 = Huge64K::REGION * Huge64K::PAGES;
 
 fn regions(count: u32) -> (Set, Trackers<Huge64K>) {
@@ -21,7 +20,6 @@ fn free(set: &mut Set, t: &mut Trackers<Huge64K>, first: u32, len: u32) -> Optio
     set.vacate(t, PageRange::new(PageId(first), Pages(len)), true)
 }
 
-/// P8 by a walk.
 fn check(set: &Set, t: &Trackers<Huge64K>) {
     let mut held = Held::default();
     for head in set.walk(t) {

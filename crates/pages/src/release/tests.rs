@@ -57,7 +57,6 @@ fn surplus_is_what_demand_and_a_32nd_of_it_leave() {
     assert_eq!(surplus(1000, 500, u32::MAX), 0, "no overflow");
 }
 
-/// In each second, by [`AUTO_RATE`], until it is gone.
 fn auto(mut surplus: u32) -> std::vec::Vec<u32> {
     let mut release = Release::STILL;
     release.set_rate(AUTO_RATE, 0);

@@ -18,7 +18,7 @@ pub struct Trace<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// The place in bytes.
+    /// In bytes.
     pub at: u64,
     pub wrong: Wrong,
 }
@@ -26,16 +26,14 @@ pub struct TraceError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// The file does not begin as a trace.
     NoTrace,
     Version(u32),
     SlotBytes(u32),
-    /// Other sizes: bytes of a page, pages of a hugepage.
     PageSize(u32, u32),
     HeaderChecksum,
-    /// The file was cut off inside the header or a block.
+    /// Inside the header or a block.
     CutInside,
-    /// The file was cut off after a block that is not the last.
+    /// After a block that is not the last.
     CutBehind,
     Checksum,
     NoEvent,
@@ -86,8 +84,6 @@ fn slot(block: &[u8; BLOCK_BYTES], i: usize) -> Slot {
 }
 
 impl Header {
-    /// Decodes the start of a file.
-    ///
     /// # Errors
     /// No trace, another version or page size, changed, or cut off.
     pub fn decode(file: &[u8]) -> Result<Self, TraceError> {
@@ -104,7 +100,7 @@ impl Header {
             return fail(8, Wrong::Version(half(1, false)));
         }
         let header = Self { bound: word(file, 24), region: Pages(half(4, false)) };
-        // Another program may have made a valid one, for other pages.
+        // Another program may have made it, for other pages.
         let mut sum = Sum::of_block(0);
         (0..HEADER_WORDS).for_each(|i| sum.mix(word(file, 8 * i)));
         if sum.0 != word(file, 8 * HEADER_WORDS) {
@@ -151,7 +147,6 @@ impl<'a> Trace<'a> {
             trace.complete = seal.is_some_and(|seal| seal.last);
             trace.dropped = seal.map_or(0, |seal| seal.dropped);
             if trace.complete || seal.is_none() {
-                // Space for more events, not cut off.
                 let behind = (i + 2) * BLOCK_BYTES;
                 return match (file[behind..].iter().position(|byte| *byte != 0), rest.is_empty()) {
                     (Some(at), _) => Err(TraceError { at: (behind + at) as u64, wrong: Wrong::BehindTheEnd }),
@@ -181,12 +176,10 @@ impl<'a> Trace<'a> {
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))
     }
 
-    /// Returns its events.
     fn check_unsealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES]) -> Result<u64, TraceError> {
         // The second word after the last event may have been written.
         let events = (0..BLOCK_EVENTS).find(|at| slot(block, *at)[0] == 0).unwrap_or(BLOCK_EVENTS);
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))?;
-        // Likewise the seal's.
         let written = |at: &usize| match slot(block, *at) {
             [head, _] if *at == BLOCK_EVENTS => head != 0,
             words => words != [0, 0],
@@ -225,7 +218,7 @@ impl<'a> Trace<'a> {
         self.events == 0
     }
 
-    /// Returns the number of events without a checksum: the recorder was killed, or still runs.
+    /// The recorder was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
@@ -234,22 +227,19 @@ impl<'a> Trace<'a> {
         self.complete
     }
 
-    /// Returns the dropped events. `None`: the recording reached its bound and was killed.
+    /// `None`: the bound was reached and the recorder killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }
 
-    /// Returns the time of the last event.
     pub fn duration_us(&self) -> u64 {
         self.duration_us
     }
 
-    /// Returns the pages up to the highest in an event.
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
-    /// Returns the events in order.
     pub fn events(&self) -> impl Iterator<Item = Event> + use<'a> {
         let blocks = self.blocks;
         blocks.iter().flat_map(|block| (0..BLOCK_EVENTS).map_while(|i| Event::decode(slot(block, i))))

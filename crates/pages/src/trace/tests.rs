@@ -26,10 +26,9 @@ fn put(file: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
-/// As a recorder leaves it; `spare` empty blocks behind one not ended.
+/// `spare` empty blocks follow.
 fn file(events: &[Event], ended: Option<u64>, spare: usize) -> Vec<u8> {
     let full = events.len() / BLOCK_EVENTS;
-    // The next event seals a block.
     let blocks = events.len().div_ceil(BLOCK_EVENTS).max(1);
     let mut file = std::vec![0; BLOCK_BYTES * (1 + blocks + spare)];
     put(&mut file, 0, &HEADER.encode());

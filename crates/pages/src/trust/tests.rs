@@ -68,7 +68,6 @@ fn what_was_sparse_and_filled_up_since_is_dense() {
     for id in 0..2 {
         trust.left_small(Pages(16), HugePageId(id));
     }
-    // Later ones do not push out one that waits for its second check.
     let mut seen = std::vec::Vec::new();
     for turn in 0..8 {
         trust.review(Pages(16), |id| {

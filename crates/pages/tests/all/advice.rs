@@ -9,7 +9,7 @@ fn world(backing: HugeBacking) -> World {
     World::new(64, ThpMode::Madvise, backing)
 }
 
-/// And touches it; returns also the hugepages gained.
+/// Touches it; returns the hugepages gained.
 fn advised(world: &mut World, pages: Pages, advice: Advice) -> (PageRange, HugePages) {
     let before = world.sim.huge_bytes().0;
     let range = world.heap.inner_mut().alloc(pages, HUGE, Density::Sparse).unwrap().range;

@@ -6,7 +6,6 @@ use craton_sim::{Call, FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// With dense spans of one page.
 fn fill(world: &mut World, hugepages: u32) {
     for _ in 0..hugepages * 256 {
         world.step(Op::Alloc { pages: 1, align: 1, dense: true }).unwrap();
@@ -77,7 +76,6 @@ fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
         assert!((4..=most).contains(&tried), "{error:?}: {tried} in 64 rounds");
         world.faults.set(FaultRule::Never);
         let later: u32 = (0..300).map(|_| tick(&mut world)).sum();
-        // Where the system does not know collapses, none is tried again.
         assert_eq!(later, if tried == 8 { 0 } else { 8 }, "{error:?}");
         world.drain();
     }
@@ -87,7 +85,6 @@ fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
 fn a_hugepage_that_was_broken_is_guarded_until_it_is_dense_again() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
     fill(&mut world, 4);
-    // Every second span of the second hugepage.
     (0..128).for_each(|i| world.step(Op::Free { nth: 256 + i }).unwrap());
     world.step(Op::ReleaseAll(Breaking::Always)).unwrap();
     world.check();
@@ -149,7 +146,7 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
-/// Hugepages of spans that fill the region's front: longer ones would leave it out.
+/// Longer spans would leave it out.
 const IN_FRONT: [u32; 3] = [3, 3, 2];
 
 #[test]
@@ -195,7 +192,6 @@ fn long_spans_are_huge_in_a_small_heap_once_one_was_seen_to_be_dense_and_leave_t
     assert_eq!(world.sim.huge_bytes(), HugePages(7).bytes(), "what is shorter, or small, is not");
     world.check();
     world.drain();
-    // Where the region ends, the front is better than nothing.
     let mut world = World::new(18, ThpMode::Madvise, HugeBacking::AUTO);
     (0..3).for_each(|_| world.step(Op::alloc(4 * 256, 1)).unwrap());
     assert_eq!(world.sim.huge_bytes(), HugePages(4).bytes());
@@ -216,7 +212,6 @@ fn the_front_of_a_heap_that_has_grown_is_huge_when_it_is_used_again() {
     IN_FRONT.iter().for_each(|len| world.step(Op::alloc(len * 256, 1)).unwrap());
     assert!(world.sim.huge_bytes() >= HugePages(16).bytes(), "{:?}", world.sim.huge_bytes());
     world.check();
-    // And small again when the heap is.
     world.drain();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     fill(&mut world, 3);
@@ -234,11 +229,10 @@ fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     world.check();
-    // The collapse backs what was just unbacked.
     world.sim.clone().back(HugePageId(0).range()).expect("nothing refuses");
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
-    // Such spans may stay untouched: nothing is kept.
+    // They may stay untouched.
     assert_eq!(world.heap.inner().stats().cached, Pages(0));
     world.step(Op::alloc(3 * 256, 1)).unwrap();
     world.check();
@@ -279,7 +273,6 @@ fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_
     world.step(Op::Back(HugeBacking::NEVER)).unwrap();
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
-    // Used again before the collapse is over.
     world.step(Op::alloc(8 * 256 - 3, 1)).unwrap();
     world.check();
     assert_eq!((world.sim.is_huge(HugePageId(0)), world.sim.is_huge(HugePageId(1))), (true, false));
@@ -300,7 +293,6 @@ fn a_span_whose_memory_was_moved_away_leaves_unbacked_hugepages() {
     let not_out = PageRange::new(span.first, Pages(4 * 256));
     assert_eq!(heap.movable(not_out), HugePages(0));
     assert!(heap.free_moved(not_out).is_err());
-    // The move's effect on the memory.
     world.sim.clone().unback(PageRange::new(span.first, Pages(4 * 256))).expect("nothing refuses");
     world.heap.inner_mut().free_moved(span).expect("the span is out");
     let stats = world.heap.inner().stats();
@@ -320,13 +312,11 @@ fn hugepages_with_memory_serve_beside_ones_without() {
     }
     world.step(Op::Free { nth: 3 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
-    // Behind the last one nothing has memory yet.
     world.step(Op::Free { nth: 2 }).unwrap();
     let before = world.sim.backed_bytes();
     world.step(Op::alloc(9 * 256, 1)).unwrap();
     world.check();
     assert_eq!(world.sim.backed_bytes().0 - before.0, HugePages(3).bytes().0);
-    // And in front, when the one before has lost its memory.
     world.step(Op::Free { nth: 1 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     world.step(Op::Free { nth: 1 }).unwrap();

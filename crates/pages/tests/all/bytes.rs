@@ -5,7 +5,6 @@ use crate::common::program::Program;
 use arbitrary::{Arbitrary, Unstructured};
 use craton_sim::Rng;
 
-/// When the heap panics.
 struct Shown<'a>(u64, &'a Program);
 
 impl Drop for Shown<'_> {

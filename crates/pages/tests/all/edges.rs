@@ -17,13 +17,11 @@ fn dense(pages: u32) -> Op {
     Op::Alloc { pages, align: 1, dense: true }
 }
 
-/// Granted.
 fn ok(world: &mut World, op: Op) {
     world.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     world.check();
 }
 
-/// Refused without a trace.
 fn refused(world: &mut World, op: Op) {
     let before = world.snapshot();
     assert_eq!(world.step(op), Err(SpanError::NoMemory), "{op:?}");
@@ -34,8 +32,6 @@ fn refused(world: &mut World, op: Op) {
 fn backed(world: &World) -> u32 {
     (world.sim.backed_bytes().0 / PAGE_SIZE) as u32
 }
-
-// Hugepages of the other kind, and places that the lists do not show.
 
 #[test]
 fn when_no_hugepage_is_left_a_long_span_goes_to_a_dense_one() {
@@ -54,7 +50,6 @@ fn when_no_hugepage_is_left_a_long_span_goes_to_a_dense_one() {
 fn when_no_hugepage_is_left_a_dense_span_goes_to_a_gap_that_is_no_block() {
     let mut world = world(1);
     (0..P).for_each(|_| ok(&mut world, dense(1)));
-    // Pages 1, 2 and 3 of every 4 are no aligned block of 4.
     (1..4).for_each(|_| ok(&mut world, Op::Free { nth: 1 }));
     ok(&mut world, dense(3));
     assert_eq!(world.out.last().map(|span| span.first), Some(PageId(1)));
@@ -65,7 +60,7 @@ fn when_no_hugepage_is_left_a_dense_span_goes_to_a_gap_that_is_no_block() {
 #[test]
 fn when_no_hugepage_is_left_every_hugepage_of_a_list_is_tried() {
     let mut world = world(2);
-    // Two dense hugepages with a span each: the first of the list has it in the middle.
+    // The first one's span is in its middle.
     (0..2 * P).for_each(|_| ok(&mut world, dense(1)));
     let keep = [0, P + P / 2];
     for page in (0..2 * P).rev().filter(|page| !keep.contains(page)) {
@@ -100,17 +95,15 @@ fn a_broken_tail_is_resized_in_every_direction() {
     ok(&mut world, Op::alloc(P / 4, 1));
     ok(&mut world, Op::ReleaseAll(Breaking::Always));
     assert_eq!((world.heap.inner().figures().guarded, backed(&world)), (HugePages(1), P + 3 * P / 4));
-    // Over its own hugepage: shorter, longer, up to the neighbour and not beyond.
+    // Up to the neighbour and not beyond.
     ok(&mut world, Op::Resize { nth: 0, pages: P + 1 });
     assert_eq!(backed(&world), P + P / 4 + 1, "what comes free on a broken hugepage goes back");
     ok(&mut world, Op::Resize { nth: 0, pages: P + P / 2 });
     refused(&mut world, Op::Resize { nth: 0, pages: P + P / 2 + 1 });
     refused(&mut world, Op::Resize { nth: 0, pages: 3 * P });
-    // Across it, once it is the span's alone.
     ok(&mut world, Op::Free { nth: 1 });
     ok(&mut world, Op::Resize { nth: 0, pages: 3 * P + 1 });
     assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
-    // And back: its rest is donated anew.
     ok(&mut world, Op::Resize { nth: 0, pages: P + 1 });
     ok(&mut world, Op::alloc(P - 1, 1));
     ok(&mut world, Op::Resize { nth: 0, pages: P });
@@ -130,7 +123,6 @@ fn a_tail_outlived_by_its_guests_is_no_longer_donated() {
     world.drain();
 }
 
-/// All but one page used, on small pages, its collapse begun.
 fn collapsing(capacity: u32) -> World {
     let mut world = world(capacity);
     ok(&mut world, Op::alloc(P / 2, 1));
@@ -264,7 +256,6 @@ fn a_hugepage_of_which_nothing_could_be_released_is_not_guarded() {
 #[test]
 fn no_hugepage_is_broken_while_a_free_one_has_memory() {
     let mut world = World::new(8, ThpMode::Never, HugeBacking::ALWAYS);
-    // Free hugepages with few backed pages, and one half used.
     let sizes = [P / 2, P / 2, P / 2 + 1, P / 2 + 1, P / 2 + 1];
     sizes.iter().for_each(|pages| ok(&mut world, Op::alloc(*pages, 1)));
     (0..4).for_each(|_| ok(&mut world, Op::Free { nth: 1 }));
@@ -275,7 +266,6 @@ fn no_hugepage_is_broken_while_a_free_one_has_memory() {
     world.drain();
 }
 
-/// Enough to start a region.
 fn slack(world: &mut World, spans: u32) {
     (0..spans).for_each(|_| ok(world, Op::alloc(P / 2 + 1, 1)));
 }

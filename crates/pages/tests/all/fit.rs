@@ -6,7 +6,7 @@ use craton_sim::ThpMode;
 #[test]
 fn an_aligned_span_is_found_behind_any_number_of_misaligned_gaps() {
     let mut world = World::new(7, ThpMode::Never, HugeBacking::ALWAYS);
-    // A page, then a gap. Only the longest gap holds 64 pages at a multiple of 64.
+    // Only the longest holds 64 pages at a multiple of 64.
     for gap in [64, 65, 66, 67, 68, 69, 127] {
         for pages in [1, gap, 255 - gap] {
             world.step(Op::alloc(pages, 1)).unwrap();

@@ -34,14 +34,13 @@ impl Floor for Limit {
 
 type Heap = Temeraire<Limit, VirtualClock>;
 
-/// The floor grants at most `limit`.
 fn heap(capacity: HugePages, limit: HugePages) -> (Heap, VirtualClock) {
     let clock = VirtualClock::new(1 << 40);
     let trackers = Table::from_slice((0..limit.0).map(|_| Tracker::default()).collect::<Vec<_>>().leak());
     (Heap::new(Limit(limit), clock.clone(), trackers, capacity, HugeBacking::AUTO), clock)
 }
 
-/// Of every magnitude: most spans are small, most pages are in large ones.
+/// Most pages are in large spans.
 fn length(rng: &mut Rng) -> u32 {
     match rng.below(1000) {
         0..700 => rng.size(16) as u32,
@@ -94,7 +93,6 @@ fn spans_of_all_sizes_fill_64_gib_and_come_back() {
     assert_eq!((heap.check(), heap.stats().backed, heap.backed()), (Ok(()), Pages(0), HugePages(0)));
 }
 
-/// Pages have 32-bit numbers.
 const LARGEST: HugePages = HugePages((1 << 24) - 1);
 
 #[test]
@@ -103,7 +101,6 @@ fn lengths_at_the_limit_of_32_bits_are_refused_without_a_trace() {
     let most = LARGEST.pages();
     let small = heap.alloc(Pages(10), Pages(1), Density::Sparse).unwrap().range;
     let large = heap.alloc(Pages(300), Pages(1), Density::Sparse).unwrap().range;
-    // Enough slack for a region.
     let odd: Vec<PageRange> =
         (0..40).map(|_| heap.alloc(Pages(141), Pages(1), Density::Sparse).unwrap().range).collect();
     let in_region = odd[39];

@@ -1,7 +1,6 @@
-//! The page heap over simulated memory. What any geometry can show runs twice: with the machine's
-//! hugepages ([`machine`]) and with ones of 8 pages ([`tiny`]), where a few operations reach every
-//! kind of state. Sizes are parts of `P`, the pages of a hugepage.
-#![allow(clippy::duplicate_mod)] // That is how they run twice.
+//! The page heap over simulated memory: with the machine's hugepages, and with ones of 8 pages,
+//! where few operations reach all states. Sizes are parts of `P`, the pages of a hugepage.
+#![allow(clippy::duplicate_mod)] // They run twice.
 
 mod bytes;
 mod common;

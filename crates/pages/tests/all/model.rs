@@ -1,4 +1,4 @@
-//! Random sequences against the naive model, every invariant walked after each step.
+//! Random sequences against the naive model.
 
 use super::{P, World};
 use crate::common::Op;
@@ -28,11 +28,11 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         7 => (pages(), prop_oneof![6 => Just(0u32), 3 => 1..8u32, 1 => 8..12u32])
             .prop_map(|(pages, log)| Op::alloc(pages, 1 << log)),
-        // Slabs of small objects are short and aligned to themselves; others are allowed.
+        // As slabs of small objects.
         5 => (prop_oneof![6 => (0..4u32).prop_map(|log| 1 << log), 1 => pages()], 0..4u32)
             .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log, dense: true }),
         8 => any::<usize>().prop_map(|nth| Op::Free { nth }),
-        // The seam asks for at least one page.
+        // The seam asks for one.
         6 => (any::<usize>(), pages()).prop_map(|(nth, pages)| Op::Resize { nth, pages: pages.max(1) }),
         1 => (0..8 * P, breaking()).prop_map(|(pages, breaking)| Op::Release { pages, breaking }),
         1 => breaking().prop_map(Op::ReleaseAll),

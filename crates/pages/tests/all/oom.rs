@@ -1,5 +1,4 @@
-//! The n-th call to the floor is refused, for every n: state as before, and the heap serves again
-//! later.
+//! The n-th call to the floor is refused, for every n: the state is as before.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -7,7 +6,6 @@ use craton_base::CollapseError;
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, Rng, ThpMode};
 
-/// That a floor may refuse.
 const KINDS: [Call; 3] = [Call::Reserve, Call::Unback, Call::Collapse];
 
 struct Script {
@@ -15,7 +13,6 @@ struct Script {
     ops: Vec<Op>,
 }
 
-/// With requests in between.
 const BACKGROUND: [Op; 15] = [
     Op::Helped(true),
     Op::Wait { ns: 1 << 31 },
@@ -34,8 +31,6 @@ const BACKGROUND: [Op; 15] = [
     Op::Tick,
 ];
 
-/// The heap grows, empties its cache, breaks hugepages, collapses them, and stretches spans over
-/// its end.
 fn script(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = vec![Op::Rate { bytes_per_s: 1 << 22 }];
@@ -60,7 +55,6 @@ fn script(seed: u64) -> Script {
     Script { capacity: 200, ops }
 }
 
-/// With much slack, so that there are regions.
 fn script_with_regions(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = Vec::new();
@@ -82,8 +76,8 @@ fn scripts() -> Vec<Script> {
     seeds.clone().map(script).chain(seeds.map(script_with_regions)).collect()
 }
 
-/// Refuses nothing before step `from`; a refused step leaves no trace, and is granted with the
-/// fault gone unless it is refused without a fault too. Returns the steps refused for the fault.
+/// A refused step leaves no trace, and is granted without the fault, unless refused anyway. Returns
+/// the steps refused for the fault.
 fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32 {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     let (mut failed, mut refused) = (0, 0);
@@ -118,7 +112,6 @@ fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32
     failed
 }
 
-/// Each call's step, when none is refused.
 fn floor_calls(script: &Script, only: Option<Call>) -> Vec<usize> {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     if let Some(call) = only {
@@ -176,7 +169,6 @@ fn a_floor_that_refuses_every_second_call_is_survived() {
     }
 }
 
-/// Nor requests.
 #[test]
 fn with_every_floor_call_refused_the_background_changes_nothing() {
     for script in scripts() {

@@ -127,7 +127,6 @@ fn when_nothing_else_is_left_small_spans_use_a_region_too() {
     assert_eq!(world.heap.inner().stats().region, HugePages(512));
     while world.step(Op::alloc(100, 1)).is_ok() {}
     world.check();
-    // Two in each of the other 512 hugepages: the region is full.
     assert!(world.heap.live() > Pages(512 * 200 + 510 * 256), "{:?}", world.heap.live());
     world.drain();
 }

@@ -11,13 +11,11 @@ fn world() -> World {
     World::new(2048, ThpMode::Madvise, HugeBacking::ALWAYS)
 }
 
-/// Returns bytes released.
 fn second(world: &mut World) -> u64 {
     world.clock.advance(SECOND);
     world.heap.inner_mut().tick().released << craton_base::PAGE_SHIFT
 }
 
-/// Half-empty hugepages.
 fn half_empty(world: &mut World, hugepages: u32) {
     (0..2 * hugepages).for_each(|_| world.step(Op::alloc(128, 1)).unwrap());
     (0..hugepages as usize).for_each(|nth| world.step(Op::Free { nth }).unwrap());
@@ -28,14 +26,13 @@ fn an_idle_process_gives_back_at_its_rate_and_no_faster() {
     let mut world = world();
     half_empty(&mut world, 400);
     world.heap.inner_mut().set_release_rate(10 * MIB);
-    // Memory in use a moment ago may be wanted back.
     for _ in 0..DEMAND_S {
         assert_eq!(second(&mut world), 0);
     }
     let mut released = 0;
     for seconds in 1..=20u64 {
         released += second(&mut world);
-        // A hugepage's free half goes whole; the excess is made up for.
+        // The excess is made up for.
         assert!(released.abs_diff(10 * MIB * seconds) <= 11 * MIB, "{released} in {seconds} s");
     }
     (0..30).for_each(|_| assert!(second(&mut world) <= 11 * MIB));
@@ -50,7 +47,6 @@ fn a_rate_of_less_than_a_page_a_second_is_held_too() {
     half_empty(&mut world, 4);
     world.heap.inner_mut().set_release_rate(1024);
     let released: u64 = (0..DEMAND_S + 1600).map(|_| second(&mut world)).sum();
-    // Half a hugepage goes when its first page is due, the next when that is made up for.
     assert_eq!(released, 2 * MIB);
     world.check();
     world.drain();
@@ -133,7 +129,6 @@ fn a_short_free_range_goes_before_a_long_one_which_a_large_span_wants_back() {
 #[test]
 fn hugepages_that_are_mostly_free_go_before_nearly_full_ones() {
     let mut world = world();
-    // Two hugepages with 128 used pages, and two with 240.
     for pages in [128, 128, 128, 128, 240, 16, 240, 16] {
         world.step(Op::alloc(pages, 1)).unwrap();
     }
@@ -173,7 +168,6 @@ fn broken_hugepages_go_first_and_dense_ones_last() {
     assert_eq!(heap.release(Pages(1), Breaking::Always), Ok(128));
     assert_eq!((heap.stats().broken, heap.stats().dense), (HugePages(1), Pages(512 - 128)));
     world.step(Op::alloc(128, 1)).unwrap();
-    // The intact sparse hugepage was filled first; then the broken one's pages go.
     world.check();
     let heap = world.heap.inner_mut();
     assert_eq!(heap.stats().free_backed, Pages(128));

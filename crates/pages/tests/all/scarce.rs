@@ -6,7 +6,6 @@ use craton_sim::{Call, FaultRule, Rng, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Dense spans of one page.
 fn filled(hugepages: u32, mode: ThpMode) -> World {
     let mut world = World::new(4 * hugepages, mode, HugeBacking::ALWAYS);
     fill(&mut world, hugepages);
@@ -33,7 +32,7 @@ fn whole(world: &World) -> HugePages {
     HugePages((world.sim.huge_bytes().0 >> 21) as u32)
 }
 
-/// The heap cannot know all, so no sums are compared; but no memory may be left.
+/// The heap cannot know all, so no sums are compared.
 fn empty(world: &mut World) {
     while !world.out.is_empty() {
         world.step(Op::Free { nth: 0 }).unwrap();
@@ -122,7 +121,7 @@ fn a_random_walk_on_a_poor_system_keeps_heap_and_memory_whole() {
         let mut world = World::new(128, *rng.pick(&[ThpMode::Always, ThpMode::Madvise]), HugeBacking::AUTO);
         world.sim.set_free_frames(Some(30));
         world.sim.set_failing_frames(20, seed);
-        // Pages that came singly read as zeros; the heap cannot know which.
+        // The heap cannot know which pages came singly.
         world.faultless = false;
         for _ in 0..600 {
             let pages = rng.size(600) as u32;

@@ -1,13 +1,11 @@
-//! Every sequence of up to three or four operations, six in the full form, on three hugepages, in
-//! small and huge memory.
+//! Every sequence of up to three or four operations, six in the full form, on three hugepages.
 
 use super::{P, World};
 use crate::common::{Op, full};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::ThpMode;
 
-/// On both sides of each border: one page, half a hugepage, a whole one, slack donated, more than
-/// one.
+/// On both sides of each border.
 const OPS: [Op; 15] = [
     Op::alloc(1, 1),
     Op::Alloc { pages: 2, align: 2, dense: true },
@@ -26,7 +24,7 @@ const OPS: [Op; 15] = [
     Op::ReleaseAll(Breaking::Always),
 ];
 
-/// Checks after the last step of the sequence of `code`'s digits: its beginnings are sequences too.
+/// Checks after the last step: beginnings are sequences too.
 fn run(mut code: u32, len: u32, thp: ThpMode) {
     let mut world = World::new(3, thp, HugeBacking::ALWAYS);
     let mut done = [None; 8];

@@ -6,7 +6,7 @@ use craton_base::{CollapseError, HugePageId};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
-/// Demand moves between these: fills, thins out, fills again.
+/// Fills, thins out, fills again.
 const TIDES: [u32; 5] = [80 * P, 8 * P, 160 * P, 2 * P, 120 * P];
 const ERRORS: [Option<CollapseError>; 6] = [
     None,
@@ -28,7 +28,6 @@ struct Course {
     of_all: u64,
 }
 
-/// `None` for most.
 fn background(rng: &mut Rng, world: &World) -> Option<Op> {
     Some(match rng.below(1000) {
         0 => {
@@ -40,7 +39,7 @@ fn background(rng: &mut Rng, world: &World) -> Option<Op> {
             }
         }
         1 => Op::Back(HugeBacking { from: HugePageId(rng.below(300) as u32) }),
-        // For a while the floor refuses some calls, then none.
+        // Some calls, then none.
         2 => Op::Refuse(if rng.one_in(2) { FaultRule::Every(1 + rng.below(5)) } else { FaultRule::Never }),
         3 => Op::Rate { bytes_per_s: rng.size(1 << 30) },
         4 => {

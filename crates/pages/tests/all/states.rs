@@ -1,6 +1,5 @@
-//! Every state that a few operations reach on a few hugepages, visited once, the nearest first:
-//! from each, every operation is tried, checked and emptied. [`World::fingerprint`] tells states
-//! apart; spans are named by address, so that the order of requests alone makes no state.
+//! Every state that a few operations reach on a few hugepages, visited once. Spans are named by
+//! address, so that the order of requests alone makes no state.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -94,7 +93,7 @@ fn replay(start: Start, path: &[u8]) -> World {
     world
 }
 
-/// Until there are no more, or `most` were extended; returns how many, and how far.
+/// Until `most` were extended; returns how many, and how far.
 fn walk(start: Start, most: usize) -> (usize, usize) {
     let mut seen = HashSet::from([replay(start, &[]).fingerprint()]);
     let mut frontier: Vec<Vec<u8>> = vec![Vec::new()];
@@ -133,7 +132,6 @@ fn walk(start: Start, most: usize) -> (usize, usize) {
     (seen.len(), depth)
 }
 
-/// Two hundred times as many in the full form.
 fn most() -> usize {
     let most = if P < 256 { 250 } else { 25 };
     if full() { 200 * most } else { most }
@@ -160,7 +158,7 @@ fn every_near_state_of_three_hugepages_is_sound() {
     walk_all(3, &[]);
 }
 
-/// Broken (guarded where hugepages are requested), and one with a donated tail.
+/// Broken, and one with a donated tail.
 const BROKEN: [Op; 5] = [
     Op::alloc(P / 2, 1),
     Op::alloc(P / 2, 1),
@@ -174,7 +172,6 @@ fn every_near_state_of_a_broken_and_guarded_heap_is_sound() {
     walk_all(4, &BROKEN);
 }
 
-/// With hugepages of 8 pages the second tail is reason enough for a region.
 const DONATED: [Op; 3] = [Op::alloc(P + 1, 1), Op::alloc(P + 1, 1), Op::alloc(1, 1)];
 
 #[test]

@@ -12,13 +12,11 @@ use std::collections::BTreeMap;
 
 const CAPACITY: HugePages = HugePages(40);
 
-/// Memory goes back on request alone.
 struct FirstFit<F> {
     floor: F,
     granted: HugePages,
-    /// By first page: length and density.
+    /// Length and density.
     spans: BTreeMap<u32, (u32, Density)>,
-    /// With memory.
     touched: Vec<bool>,
 }
 
@@ -27,7 +25,6 @@ impl<F: Floor> FirstFit<F> {
         Self { floor, granted: HugePages(0), spans: BTreeMap::new(), touched: vec![false; CAPACITY.pages().0 as usize] }
     }
 
-    /// Below the capacity.
     fn gaps(&self) -> Vec<PageRange> {
         let (mut at, mut gaps) = (0, Vec::new());
         for (first, len) in self.spans.iter().map(|(f, (l, _))| (*f, *l)).chain([(CAPACITY.pages().0, 0)]) {
@@ -132,7 +129,6 @@ impl<F: Floor> PageHeap for FirstFit<F> {
     }
 }
 
-/// Spans disjoint and aligned, contents kept, faults named, figures right.
 fn keeps_its_promises(mut heap: impl PageHeap, sim: &SimFloor) {
     let (mut rng, mut out): (_, Vec<(PageRange, Density)>) = (Rng::new(7), Vec::new());
     for step in 0..4000 {

@@ -1,10 +1,5 @@
-//! Lists of slabs by their largest gap, for guests.
-//!
-//! **What.** A slab that has become sparse hangs in the list of its largest gap, in eighths of
-//! powers of two of granules. The gap is an upper bound: frees raise it, and a search that finds
-//! less lowers it, so each failed search moves its slab to a lower list.
-//!
-//! **Threads.** As the arena.
+//! Lists of sparse slabs by their largest gap, for guests, in eighths of powers of two of granules.
+//! The gap is an upper bound: frees raise it, and a failed search moves its slab to a lower list.
 
 use super::list::{Kind, UNLISTED};
 use super::{Arena, EMPTY, Slab};
@@ -12,19 +7,18 @@ use crate::class::Class;
 use crate::guests::{GRANULE, Guest, Guests, LEAST, MOST, in_use, place};
 use crate::tcache::{Cached, Tcache};
 
-/// Eighths of powers of two up to [`GRANULES`](crate::guests::GRANULES).
+/// Up to [`GRANULES`](crate::guests::GRANULES).
 pub(super) const GAPS: usize = 88;
-/// Slabs that one search looks at.
+/// By one search.
 const LOOKED_AT: usize = 8;
 
-/// The list of a gap.
 fn list_of(granules: u32) -> usize {
     let log = granules.ilog2();
     (log * 8 + ((granules * 8) >> log) % 8) as usize
 }
 
 impl Slab {
-    /// Whether guests may come: the slab was fuller once, or has guests.
+    /// The slab was fuller once, or has guests.
     fn may_host(&self, objects: u32) -> bool {
         let live = objects - self.free;
         let was_live = objects - self.least_free;
@@ -32,7 +26,7 @@ impl Slab {
         self.old.is_none() && self.level() != EMPTY && (self.guests.is_some() || is_sparse)
     }
 
-    /// Granules of the free run around the free object, up to [`MOST`].
+    /// Granules around the free object, up to [`MOST`].
     fn run_around(&self, class: &Class, index: u32) -> u32 {
         let is_free = |index: u32| !self.is_taken(class.mid_of(index));
         let most = (u64::from(MOST) * GRANULE / u64::from(class.size)) as u32 + 1;
@@ -55,13 +49,11 @@ impl Arena {
         self.relist_gap(index, class.objects);
     }
 
-    /// Lists a slab that `open` found.
     pub fn relist_found(&mut self, index: usize, class: &Class) {
         self.relist(index, class.objects);
         self.relist_gap(index, class.objects);
     }
 
-    /// If it may have guests.
     fn relist_gap(&mut self, index: usize, objects: u32) {
         let slab = &self.slabs[index];
         let granules = slab.gap;
@@ -71,8 +63,8 @@ impl Arena {
         }
     }
 
-    /// Places guests of a class into the smallest gaps that serve, and caches them in a lane;
-    /// returns their number. `classes` are the slabs' classes.
+    /// Caches guests from the smallest gaps that serve in a lane; returns their number. `classes`
+    /// are the slabs'.
     pub fn host(&mut self, number: usize, classes: &[Class], tcache: &Tcache, granules: u32, most: u32) -> u32 {
         for list in list_of(granules)..GAPS {
             let mut next = self.gaps.first(list);
@@ -147,7 +139,7 @@ impl Arena {
 }
 
 impl Slab {
-    /// Adds the guests that a header names; `false` if one overlaps an object.
+    /// `false`: a guest of the header overlaps an object.
     pub fn adopt_guests(&mut self, class: &Class, guests: Vec<Guest>) -> bool {
         guests.into_iter().all(|guest| {
             let overlaps = guest.covers(class).any(|index| {
@@ -162,7 +154,7 @@ impl Slab {
         })
     }
 
-    /// Adds a guest in a gap; the objects that it covers become taken.
+    /// Objects that the guest covers become taken.
     pub fn add_guest(&mut self, class: &Class, guest: Guest) {
         let guests = self.guests.get_or_insert_with(|| Box::new(Guests::new(class)));
         let (taken, free) = (&mut self.taken, &mut self.free);

@@ -1,10 +1,6 @@
-//! Lists of slabs, linked by the slabs' indices.
-//!
-//! **What.** Lists have numbers. Of each [`Kind`] a slab is in one list at most.
-//! **Threads.** As the arena.
+//! Lists of slabs, linked by the slabs' indices. Of each [`Kind`] a slab is in one list at most.
 
 const NIL: u32 = u32::MAX;
-/// The number of no list.
 pub(super) const UNLISTED: usize = usize::MAX;
 
 #[derive(Clone, Copy)]
@@ -15,7 +11,6 @@ pub(super) enum Kind {
     Gap,
 }
 
-/// A slab's place in the lists of a kind.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub list: usize,
@@ -27,14 +22,12 @@ impl Link {
     pub const NEW: Self = Self { list: UNLISTED, before: NIL, behind: NIL };
 }
 
-/// Has a place in the lists of each kind.
 pub(super) trait Linked {
     fn links(&mut self) -> &mut [Link; 2];
 
     fn link(&self, kind: Kind) -> Link;
 }
 
-/// The lists of a kind.
 pub(super) struct Lists {
     kind: Kind,
     heads: Box<[u32]>,
@@ -53,12 +46,11 @@ impl Lists {
         found(self.heads[list])
     }
 
-    /// The slab behind this one in its list.
     pub fn behind(&self, slabs: &[impl Linked], index: usize) -> Option<usize> {
         found(slabs[index].link(self.kind).behind)
     }
 
-    /// Moves a slab to the front of a list, or out of all.
+    /// To the front of a list, or out of all.
     pub fn relist(&mut self, slabs: &mut [impl Linked], index: usize, list: usize) {
         let kind = self.kind as usize;
         let old = slabs[index].link(self.kind);

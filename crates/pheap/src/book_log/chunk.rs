@@ -1,13 +1,10 @@
-//! Chunks of the log and where their entries lie (NVAlloc §5.3 and figure 8).
-//!
-//! **State.** A chunk is 1 KiB, 16 lines:
+//! Chunks of the log: 1 KiB, 16 lines (NVAlloc §5.3 and figure 8).
 //! ```text
 //! word 0   id           word 2   seal: check of all entries, 0 while entries may follow
 //! word 1   next, active word 3   0
 //! words 4..128          slots 0..124
 //! ```
-//! **From.** The paper has one checksum; here each header word carries one, so that a link changes
-//! by one store. Entries follow each other on `stripes` different lines (NVAlloc §5.1).
+//! Unlike the paper's, each header word has a checksum, so that one store changes a link.
 
 use super::entry::{self, Entry, mix};
 use craton_base::atomic::Ordering;
@@ -18,13 +15,12 @@ const WORDS: usize = CHUNK_BYTES as usize / 8;
 const HEADER_WORDS: usize = 4;
 pub(super) const SLOTS: usize = WORDS - HEADER_WORDS;
 const LINES: usize = WORDS / LINE_WORDS;
-/// Most lines that consecutive entries can be spread over.
 pub(super) const MOST_STRIPES: u32 = LINES as u32;
 
 const LINK: u64 = 8;
 const SEAL: u64 = 16;
 
-/// The order in which slots are used: round the lines of a group of `stripes` lines.
+/// Consecutive entries lie on different lines of `stripes` (NVAlloc §5.1).
 pub(super) fn slot_order(stripes: u32) -> [u8; SLOTS] {
     let stripes = stripes.clamp(1, MOST_STRIPES) as usize;
     let mut order = [0; SLOTS];
@@ -47,7 +43,6 @@ pub(super) fn slot_at(chunk: u64, slot: u8) -> u64 {
     chunk + 8 * (HEADER_WORDS as u64 + u64::from(slot))
 }
 
-/// A chunk's contents in DRAM.
 pub(super) struct Image([u64; WORDS]);
 
 impl Image {
@@ -63,7 +58,7 @@ impl Image {
         self.0[2] = seal_of(salt, id, &self.0[HEADER_WORDS..]);
     }
 
-    /// The next fence makes the chunk durable.
+    /// Durable with the next fence.
     pub(super) fn write<M: Medium>(mut self, medium: &M, salt: u64, (at, id): (u64, u64), next: u64) {
         self.0[0] = entry::encode_id(salt, at, id);
         self.0[1] = entry::encode_link(salt, id, next);
@@ -76,7 +71,7 @@ impl Image {
 }
 
 fn seal_of(salt: u64, id: u64, entries: &[u64]) -> u64 {
-    // Not 0, which means: no seal.
+    // 0 means: no seal.
     entries.iter().enumerate().fold(id, |sum, (slot, word)| mix(salt, sum, word ^ slot as u64)) | 1
 }
 
@@ -85,14 +80,12 @@ pub(super) fn load<M: Medium>(medium: &M, at: u64) -> u64 {
     medium.word(at).load(Ordering::Acquire)
 }
 
-/// Changes a link, and begins to write it back.
 pub(super) fn store_link<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64), next: u64) {
     medium.store(at + LINK, entry::encode_link(salt, id, next));
     medium.flush(at + LINK);
 }
 
-/// Seals a chunk whose entries are all written, and begins to write it back. `false`: some are
-/// missing.
+/// `false`: some entries are not stored yet.
 pub(super) fn try_seal<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64)) -> bool {
     let mut words = [0; SLOTS];
     for (slot, word) in words.iter_mut().enumerate() {
@@ -112,7 +105,7 @@ pub(super) struct Found {
     pub(super) is_sealed: bool,
 }
 
-/// Reads a chunk, and calls `each` for the entries. Error: what is damaged, and its offset.
+/// Error: what is damaged, and its offset.
 pub(super) fn read<M: Medium>(
     medium: &M,
     salt: u64,

@@ -1,6 +1,5 @@
 //! Words of the bookkeeping log (NVAlloc §5.3).
 //!
-//! **State.**
 //! ```text
 //! normal, slab   pages 26 | page address 36 | type 2      type 1 or 2
 //! tombstone      check 15 | chunk id 40 | slot 7 | type 2  type 3
@@ -8,11 +7,9 @@
 //! id             chunk id 40 | check 24
 //! link           1 KiB place 38 | active 1 | check 25      place 0: the last one
 //! ```
-//! An extent's entry has no bit left for a check: the seal of its chunk covers it. A tombstone
-//! names its entry by the chunk's id. Ids are never used twice, so a tombstone whose target's chunk
-//! is gone cancels nothing.
+//! An extent's entry has no bit left for a check: its chunk's seal covers it. Chunk ids are never
+//! used twice, so a stale tombstone cancels nothing.
 
-/// Bits of an extent's length in pages, and of its first page.
 pub(crate) const PAGES_BITS: u32 = 26;
 pub(crate) const PAGE_BITS: u32 = 36;
 const TYPE_BITS: u32 = 2;
@@ -27,15 +24,12 @@ const TOMBSTONE: u64 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
-    /// Nothing was written.
     Empty,
-    /// Pages `page..page + pages` are in use.
     Extent { page: u64, pages: u32, is_slab: bool },
-    /// Cancels the entry in a slot of a chunk.
     Tombstone { id: u64, slot: u8 },
 }
 
-/// Every bit depends on every bit of the words (the finalizer of MurmurHash3).
+/// The finalizer of MurmurHash3.
 pub(crate) fn mix(salt: u64, a: u64, b: u64) -> u64 {
     let mut hash = salt ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for word in [b, 0x5851_f42d_4c95_7f2d] {
@@ -68,7 +62,7 @@ impl Entry {
         }
     }
 
-    /// `None`: no writer wrote this.
+    /// `None`: invalid.
     pub(crate) fn decode(salt: u64, word: u64) -> Option<Self> {
         match word & low(TYPE_BITS) {
             0 => (word == 0).then_some(Self::Empty),
@@ -84,13 +78,11 @@ impl Entry {
         }
     }
 
-    /// Without a check.
     pub(crate) fn is_tombstone(word: u64) -> bool {
         word & low(TYPE_BITS) == TOMBSTONE
     }
 }
 
-/// Fills the bits above `bits` with a check of the word and its meaning.
 fn with_check(salt: u64, of: u64, word: u64, bits: u32) -> u64 {
     word | mix(salt, of, word) << bits
 }
@@ -100,7 +92,7 @@ fn checked(salt: u64, of: u64, word: u64, bits: u32) -> Option<u64> {
     (with_check(salt, of, value, bits) == word).then_some(value)
 }
 
-/// The kind of a checked word: a check of one kind fails for another.
+/// The kind of a checked word; a word of one kind is invalid as another.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Head(bool),
@@ -128,7 +120,7 @@ pub(super) fn decode_place(salt: u64, of: Of, word: u64) -> Option<u64> {
     checked(salt, of.tag(), word, PLACE_BITS).map(|place| place << PLACE_SHIFT)
 }
 
-/// Carries the chunk's active bit.
+/// Sets the chunk's active bit.
 pub(super) fn encode_link(salt: u64, id: u64, at: u64) -> u64 {
     with_check(salt, Of::Link(id).tag(), at >> PLACE_SHIFT << 1 | 1, PLACE_BITS + 1)
 }

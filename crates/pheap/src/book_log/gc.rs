@@ -1,13 +1,11 @@
 //! Collection of the log (NVAlloc §5.3): fast, without reading entries; and slow, by copying.
 //!
-//! **From.** In the authors' code a tombstone keeps its own bit for ever, so that chunks with
-//! tombstones never empty. Here a tombstone is needed only while its target's chunk is in the list;
-//! when that leaves, chunks that waited for it leave too.
+//! **From.** In the authors' code chunks with tombstones never empty. Here a tombstone is needed
+//! only while its target's chunk is in the list.
 //!
-//! The slow collection moves entries in use to new chunks in front of the *rest*: the list from the
-//! first chunk on where an operation is under way. That operation's entry may be committed and not
-//! yet stored, so only its own slot can hold the answer. The rest keeps its links, so both lists
-//! are whole until the alt bit changes.
+//! The slow collection moves entries to new chunks in front of the *rest*: the list from the first
+//! chunk with an operation under way, whose slot may still be stored. The rest keeps its links, so
+//! both lists are whole until the alt bit changes.
 
 use super::chunk::{self, Image, SLOTS};
 use super::entry::{Entry, Of, encode_place};
@@ -15,7 +13,7 @@ use super::{BookLog, NONE, Slot};
 use craton_base::Medium;
 
 impl BookLog {
-    /// Removes the chunks that nothing needs: the fast collection.
+    /// The fast collection: removes dead chunks.
     pub(crate) fn collect<M: Medium>(&mut self, medium: &M) {
         while !self.dying.is_empty() {
             let round = std::mem::take(&mut self.dying);
@@ -23,7 +21,7 @@ impl BookLog {
             for id in round {
                 let Some(&index) = self.by_id.get(&id) else { continue };
                 let is_open = index == self.tail && self.used < SLOTS;
-                // The chunk that entries are appended to is listed again when it is dead again.
+                // An open chunk is listed again when it is dead again.
                 if is_open || !self.chunks[index as usize].is_dead() {
                     continue;
                 }
@@ -52,21 +50,20 @@ impl BookLog {
         *self.next_of(prev) = next;
         *self.prev_of(next) = prev;
         if next == NONE {
-            // The tail was full, and so is the chunk before it.
+            // The chunk before the tail is full.
             self.used = SLOTS;
         }
-        // So that a chunk named twice in a round is removed once.
+        // The round may name a chunk twice.
         let id = self.chunks[chunk as usize].id;
         self.by_id.remove(&id);
     }
 
-    /// A chunk leaves: the tombstones that name it are no longer needed.
     fn release_tombstones(&mut self, chunk: u32) {
         let mut tombstones = std::mem::take(&mut self.chunks[chunk as usize].tombstones);
         for (holder, count) in tombstones.drain(..) {
             let there = &mut self.chunks[holder as usize];
             there.needed -= count;
-            // A holder that is leaving as well has lost its name.
+            // A holder that is leaving too has no id.
             if there.id != 0 {
                 self.note_dying(holder);
             }
@@ -74,7 +71,6 @@ impl BookLog {
         self.chunks[chunk as usize].tombstones = tombstones;
     }
 
-    /// Whether enough of the list is garbage for the slow collection.
     pub(crate) fn is_slow_due(&self) -> bool {
         let chunks = self.by_id.len() as u64;
         let slots = chunks * SLOTS as u64;
@@ -82,15 +78,13 @@ impl BookLog {
             && self.live * 100 <= slots * u64::from(self.config.usage_percent)
     }
 
-    /// Chunks that the slow collection may need.
     pub(crate) fn slow_chunks(&self) -> usize {
         (self.live as usize).div_ceil(SLOTS)
     }
 
-    /// The slow collection: copies entries in use to a new list, and calls `moved` for each with
-    /// its extent's first page. `false`: unchanged, since too much is under way or too few chunks
-    /// are free. `epoch` is called after the home words are read, and returns at least the epoch of
-    /// any of their lines.
+    /// The slow collection. `moved` gets each extent's first page and new slot. `false`: too much
+    /// is under way or too few chunks are free. `epoch` is called after the home words are read,
+    /// and returns at least the epoch of any of their lines.
     pub(crate) fn compact<M: Medium>(
         &mut self,
         medium: &M,
@@ -153,7 +147,7 @@ impl BookLog {
         true
     }
 
-    /// The chunks in front of the first operation under way, and that chunk.
+    /// The chunks before the rest, and the rest's first.
     fn settled_chunks<M: Medium>(&self, medium: &M) -> (Vec<u32>, u32) {
         let mut old = Vec::new();
         let mut at = self.head;
@@ -177,7 +171,6 @@ impl BookLog {
             .map(move |slot| chunk::load(medium, chunk::slot_at(vchunk.at, slot)))
     }
 
-    /// Drops the old chunks in front of the rest.
     fn replace(&mut self, old: &[u32], rest: u32, epoch: u64) {
         self.head = rest;
         match self.chunks.get_mut(rest as usize) {

@@ -1,7 +1,5 @@
-//! Reads the log of a heap that is opened (NVAlloc §4.4).
-//!
-//! **Failure.** Verifies each checked word, the list and what entries name. Reports the first fault
-//! with its offset, and follows nothing.
+//! Opens the log (NVAlloc §4.4). Verifies each checked word, the list and what entries name, and
+//! reports the first fault.
 
 use super::chunk::{self, CHUNK_BYTES};
 use super::entry::{self, Entry, Of};
@@ -9,18 +7,15 @@ use super::{BookLog, LogConfig, MAGIC, Slot};
 use craton_base::Medium;
 use std::ops::Range;
 
-/// An extent in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Live {
     pub(crate) page: u64,
     pub(crate) pages: u32,
     pub(crate) is_slab: bool,
     pub(crate) slot: Slot,
-    /// Offset of the entry.
     pub(crate) at: u64,
 }
 
-/// A tombstone: where it lies, and the chunk and slot that it names.
 struct Named {
     holder: Slot,
     id: u64,
@@ -31,7 +26,7 @@ struct Named {
 pub(crate) type Damage = (&'static str, u64);
 
 impl BookLog {
-    /// The chunks must lie in the bytes `data`. Redo lines are redone already.
+    /// Call after redo. The chunks lie in the bytes `data`.
     pub(crate) fn open<M: Medium>(
         medium: &M,
         config: LogConfig,
@@ -73,7 +68,7 @@ impl BookLog {
         Ok((log, live))
     }
 
-    /// The place of the first chunk, or 0.
+    /// Offset of the first chunk, or 0.
     fn read_head<M: Medium>(&mut self, medium: &M) -> Result<u64, Damage> {
         let (header, salt) = (self.config.header, self.config.salt);
         if chunk::load(medium, header) != MAGIC {
@@ -85,7 +80,6 @@ impl BookLog {
         entry::decode_place(salt, Of::Head(self.alt), chunk::load(medium, at)).ok_or(("head of the log", at))
     }
 
-    /// A tombstone for a chunk that has left the list is not needed.
     fn cancel_named(&mut self, tombstones: &[Named]) -> Result<(), Damage> {
         for &Named { holder, id, slot } in tombstones {
             self.next_id = self.next_id.max(id + 1);
@@ -103,8 +97,8 @@ impl BookLog {
         Ok(())
     }
 
-    /// Entries follow the last one of the tail, unless that is sealed. Empty slots before it are
-    /// for extents. Other chunks with empty slots are never sealed.
+    /// Entries follow the last one of an unsealed tail; empty slots before it are for extents.
+    /// Other chunks with empty slots are never sealed.
     fn find_end<M: Medium>(&mut self, medium: &M) {
         let Some(tail) = self.chunks.get(self.tail as usize).filter(|tail| !tail.is_sealed) else { return };
         let (at, id) = (tail.at, tail.id);

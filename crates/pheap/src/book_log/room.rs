@@ -1,7 +1,5 @@
-//! Memory for the log's chunks: units of 64 KiB of the data area.
-//!
-//! **Invariants.** A chunk that left the list is retired with an epoch, and used again only once
-//! that epoch is settled: lines of unsettled epochs are redone into it after a crash.
+//! Memory for the log's chunks: units of 64 KiB of the data area. A chunk that left the list is
+//! used again only once its epoch is settled: a crash may redo lines of unsettled epochs into it.
 
 use super::chunk::CHUNK_BYTES;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,7 +20,6 @@ impl Room {
         self.free.extend((0..u64::from(CHUNKS)).map(|chunk| unit + chunk * CHUNK_BYTES));
     }
 
-    /// The rest of the chunk's unit is free.
     pub(super) fn add_used(&mut self, at: u64) {
         let unit = at / UNIT_BYTES * UNIT_BYTES;
         if !self.units.contains_key(&unit) {
@@ -56,7 +53,6 @@ impl Room {
         self.retired.push_back((epoch, at));
     }
 
-    /// Frees the chunks retired in epochs up to `settled`.
     pub(super) fn settle(&mut self, settled: u64) {
         for _ in 0..self.retired.len() {
             let Some((epoch, at)) = self.retired.pop_front() else { break };
@@ -69,7 +65,7 @@ impl Room {
         }
     }
 
-    /// Removes the highest unit whose chunks are all free, if `keep` free chunks stay.
+    /// The highest free unit, if `keep` free chunks stay.
     pub(super) fn take_unit(&mut self, keep: usize) -> Option<u64> {
         if self.free.len() < keep + usize::from(CHUNKS) {
             return None;

@@ -1,23 +1,17 @@
-//! Free ranges by size, for best fit.
-//!
-//! **State.** A list for each size up to 512, with a bit for each non-empty list; larger ranges in
-//! an ordered map. Ranges with memory go first in their list.
-//!
-//! **Cost.** Constant up to 512; a search of the map above.
+//! Free ranges by size, for best fit: a list for each size up to 512, and an ordered map above.
+//! Ranges with memory go first.
 
 use super::nodes::{Links, NONE, Nodes};
 use std::collections::BTreeMap;
 
-/// Sizes from 1 up to this have a list.
 pub(super) const LISTED: u64 = 512;
 const WORDS: usize = LISTED as usize / 64 + 1;
 
-/// Which links of a node the bins use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// All free ranges, by pages.
+    /// By pages.
     Pages,
-    /// Free ranges that contain aligned units, by their number.
+    /// By the number of aligned units in them.
     Units,
 }
 
@@ -40,7 +34,7 @@ impl Bins {
             self.large.insert((size, nodes[node].page), node);
             return;
         }
-        // `next` of the head is the first node, `prev` the last.
+        // A head's `next` is the first node, its `prev` the last.
         let head = &mut self.heads[size as usize];
         let links = match is_backed {
             true => Links { prev: NONE, next: head.next },
@@ -79,8 +73,7 @@ impl Bins {
         }
     }
 
-    /// The smallest range of at least `size` that `fits` accepts, with at most `tries` of each
-    /// size.
+    /// Best fit that `fits` accepts, among `tries` of each size.
     #[inline]
     pub(super) fn find(&self, nodes: &Nodes, size: u64, tries: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let mut from = size;

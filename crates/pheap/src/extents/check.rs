@@ -4,7 +4,7 @@ use super::plan::{ExtentError, PAGE_BYTES, UNIT_PAGES};
 use super::{Extents, Inner};
 
 impl Extents {
-    /// E1 to E4. Error: the first range that breaks one.
+    /// E1 to E4.
     pub fn check(&self) -> Result<(), ExtentError> {
         let inner = self.lock();
         let Inner { map, log, .. } = &*inner;

@@ -1,18 +1,11 @@
-//! How free memory returns with time (NVAlloc §2.2, after jemalloc).
-//!
-//! **What.** Of the pages freed in a step, the share that the smootherstep curve leaves may stay:
-//! all at first, none after 200 steps of 50 ms. Pages above the sum go.
-//!
-//! **From.** jemalloc's `smootherstep(x) = 6x⁵ − 15x⁴ + 10x³` with its 200 steps; the paper keeps
-//! both. **Threads.** The caller's lock. **Cost.** A step adds up 200 products.
+//! How free memory returns with time (NVAlloc §2.2): of the pages freed in a step, a share may stay
+//! that falls from all to none in 200 steps by jemalloc's `smootherstep(x) = 6x⁵ − 15x⁴ + 10x³`.
 
 pub(crate) const STEP_MS: u64 = 50;
 /// 10 s.
 const STEPS: usize = 200;
-/// Bits after the point of a share.
 const POINT: u32 = 24;
 
-/// By age in steps, youngest first.
 const SHARES: [u64; STEPS] = shares();
 
 const fn shares() -> [u64; STEPS] {
@@ -21,7 +14,6 @@ const fn shares() -> [u64; STEPS] {
     let mut age = 0;
     while age < STEPS {
         let x = (STEPS - age) as u128;
-        // 6x⁵ − 15x⁴n + 10x³n², over n⁵.
         let sum = 6 * x * x * x * x * x + 10 * x * x * x * n * n - 15 * x * x * x * x * n;
         shares[age] = ((sum << POINT) / (n * n * n * n * n)) as u64;
         age += 1;
@@ -30,9 +22,8 @@ const fn shares() -> [u64; STEPS] {
 }
 
 pub(crate) struct Decay {
-    /// Pages freed in each step, youngest last.
+    /// Freed pages, youngest last.
     steps: [u64; STEPS],
-    /// Free pages at the end of the last step.
     before: u64,
     now: Option<u64>,
 }
@@ -42,10 +33,9 @@ impl Decay {
         Self { steps: [0; STEPS], before: 0, now: None }
     }
 
-    /// Of `pages` free ones, those that should go now.
+    /// How many of `pages` free ones to return now.
     pub(crate) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
         let now = now_ms / STEP_MS;
-        // Time that runs backwards stands still.
         let passed = now.saturating_sub(self.now.unwrap_or(now)).min(STEPS as u64) as usize;
         if self.now.is_none() || passed > 0 {
             self.now = Some(now);
@@ -55,11 +45,10 @@ impl Decay {
             self.steps[STEPS - 1] = pages.saturating_sub(self.before);
             self.before = pages;
         }
-        // All pages freed within the step stay.
+        // Pages freed within the step stay.
         pages.min(self.before).saturating_sub(self.limit())
     }
 
-    /// Returned pages no longer count as free.
     pub(crate) fn went(&mut self, pages: u64) {
         self.before = self.before.saturating_sub(pages);
     }

@@ -1,12 +1,8 @@
 //! The ranges of the data area: in use or free, with memory or without.
 //!
-//! **What.** Ranges tile the data area. The best fit is carved; freed ranges coalesce.
-//!
 //! **Invariants.** *E1* Every page of the data area lies in one range. *E2* Neighbours that are
-//! free and have memory alike are one range. *E3* A range of whole units begins at a unit; one
-//! smaller than a unit lies in one. *E4* A free range is in the bins and the age list of its state.
-//!
-//! **Cost.** Constant, except for free ranges above 512 pages, which are in an ordered map.
+//! free and have memory alike are one range. *E3* A range of whole units begins at a unit; a
+//! smaller one lies in a unit. *E4* A free range is in the bins and the age list of its state.
 
 use super::bins::{Bins, By};
 use super::nodes::{Links, NONE, Node, Nodes, State};
@@ -14,10 +10,10 @@ use super::plan::UNIT_PAGES;
 use super::starts::Starts;
 use super::tags::Tags;
 
-/// Badly aligned ranges of a size before the next size is searched.
+/// Badly aligned ranges of a size before the next size.
 const TRIES: usize = 4;
 
-/// Free ranges of a state, oldest first.
+/// Oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Age {
     first: u32,
@@ -43,7 +39,6 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// Without a page, from `first` on.
     pub(super) fn new(first: u64) -> Self {
         Self {
             nodes: Nodes::new(),
@@ -58,11 +53,10 @@ impl Map {
         }
     }
 
-    /// For ranges up to a page at once.
     pub(super) fn reserve(&mut self, end: u64, used: usize) {
         self.tags.grow(end - self.first);
         self.starts.grow(end - self.first);
-        // Between any two in use may be a free one.
+        // A free one may lie between any two.
         self.nodes.reserve(2 * used + 1);
     }
 
@@ -74,7 +68,6 @@ impl Map {
         self.end
     }
 
-    /// As a range of a state.
     pub(super) fn extend(&mut self, end: u64, state: State) -> u32 {
         let page = self.end;
         self.tags.grow(end - self.first);
@@ -84,7 +77,7 @@ impl Map {
         if is_free(state) { self.free(node, state, 0) } else { node }
     }
 
-    /// They lie in one free range.
+    /// They are free.
     pub(super) fn truncate(&mut self, pages: u64) {
         let Some(node) = self.last() else { return };
         self.unlink(node);
@@ -134,7 +127,7 @@ impl Map {
         })
     }
 
-    /// Carves the best fit that `accept` allows. Also returns its former state.
+    /// The best fit, and its former state.
     pub(super) fn carve(&mut self, pages: u64, state: State, accept: impl Fn(&Node) -> bool) -> Option<(u32, State)> {
         let nodes = &self.nodes;
         let node = if pages.is_multiple_of(UNIT_PAGES) {
@@ -149,7 +142,6 @@ impl Map {
         Some((self.split(node, page, pages, state), before))
     }
 
-    /// Makes `pages` of a free range a range of another state.
     fn split(&mut self, node: u32, page: u64, pages: u64, state: State) -> u32 {
         let old = self.nodes[node];
         self.unlink(node);
@@ -157,7 +149,7 @@ impl Map {
             self.nodes[node].state = state;
             return node;
         }
-        // The rest behind keeps the node; a rest before gets one.
+        // The rest behind keeps the node.
         let (end, old_end) = (page + pages, old.end());
         if page > old.page {
             let mut before = old;
@@ -179,14 +171,14 @@ impl Map {
         self.add_of(&old, page, pages, state)
     }
 
-    /// A part of a free range keeps its epoch: the plan may be cancelled.
+    /// Keeps the epoch of `old`: the plan may be cancelled.
     fn add_of(&mut self, old: &Node, page: u64, pages: u64, state: State) -> u32 {
         let mut part = Node::new(page, pages, state);
         part.epoch = old.epoch;
         self.add(part)
     }
 
-    /// Coalesces the range with its neighbours of the same state.
+    /// Coalesces with neighbours of the same state.
     pub(super) fn free(&mut self, node: u32, state: State, epoch: u64) -> u32 {
         let mut epoch = epoch;
         let (mut page, mut end) = (self.nodes[node].page, self.nodes[node].end());
@@ -216,13 +208,13 @@ impl Map {
         (age.first != NONE).then_some(age.first)
     }
 
-    /// Takes a free range out of the bins, as one of another state.
+    /// Out of the bins.
     pub(super) fn withdraw(&mut self, node: u32, state: State) {
         self.unlink(node);
         self.nodes[node].state = state;
     }
 
-    /// Counts all free ranges as having memory, so that neighbours coalesce.
+    /// As if all free ranges had memory.
     pub(super) fn merge_all(&mut self) {
         while let Some(node) = self.oldest(State::Retained) {
             let epoch = self.nodes[node].epoch;
@@ -292,7 +284,7 @@ impl Map {
     }
 }
 
-/// Where an extent can lie in a free range: E3.
+/// Where an extent can lie (E3).
 #[inline]
 fn place(range: &Node, pages: u64) -> Option<u64> {
     let unit = range.page.next_multiple_of(UNIT_PAGES);

@@ -1,4 +1,4 @@
-//! Nodes of ranges: NVAlloc's virtual extent headers (VEH, §2.2), in an array.
+//! NVAlloc's virtual extent headers (VEH, §2.2), in an array.
 
 use super::bins::By;
 use super::plan::{Extent, ExtentKind, RangeState, UNIT_PAGES};
@@ -33,14 +33,13 @@ pub(super) enum State {
 pub(super) struct Node {
     pub(super) page: u64,
     pub(super) pages: u64,
-    /// Free: the last epoch in which a part of it was freed.
+    /// The last epoch that freed a part.
     pub(super) epoch: u64,
-    /// In use: its entry in the log, and that entry's tombstone.
+    /// In use: in the log.
     pub(super) slot: Slot,
     pub(super) tombstone: Slot,
     by_pages: Links,
     by_units: Links,
-    /// In the list of its state, oldest first.
     pub(super) age: Links,
     pub(super) state: State,
     pub(super) kind: ExtentKind,
@@ -66,7 +65,7 @@ impl Node {
         self.page + self.pages
     }
 
-    /// Whole aligned units inside.
+    /// Whole ones inside.
     pub(super) fn units(&self) -> u64 {
         (self.end() / UNIT_PAGES).saturating_sub(self.page.div_ceil(UNIT_PAGES))
     }
@@ -101,7 +100,7 @@ impl Node {
     }
 }
 
-/// Nodes keep their numbers.
+/// A node keeps its number.
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     vacant: Vec<u32>,

@@ -1,5 +1,5 @@
-//! Rebuilds the ranges of a heap that is opened (NVAlloc §4.4): the gaps between extents in use are
-//! free. They count as reclaimed, since their memory is unknown, and decay.
+//! Rebuilds the ranges of a heap (NVAlloc §4.4). Gaps between extents count as reclaimed, since
+//! their memory is unknown.
 
 use super::map::Map;
 use super::nodes::State;
@@ -18,8 +18,8 @@ struct Found {
 }
 
 impl Extents {
-    /// Reads the log after redo. Before the first plan, the redone words must be durable and their
-    /// epochs settled.
+    /// Call after redo. Before the first plan, redone words must be durable and their epochs
+    /// settled.
     pub fn rebuild<M: Medium>(medium: &M, config: ExtentConfig) -> Result<Self, ExtentError> {
         let first = config.data / PAGE_BYTES;
         let end = (medium.len() / PAGE_BYTES).max(first);

@@ -1,20 +1,16 @@
 use std::fmt;
 
-/// Bytes of a page of the heap.
 pub const PAGE_BYTES: u64 = 4096;
-/// Pages of a unit, 64 KiB: a slab is one.
+/// 64 KiB: a slab is one unit.
 pub const UNIT_PAGES: u64 = 16;
 
-/// The use of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExtentKind {
-    /// One large object.
     Object,
-    /// A slab of small objects.
     Slab,
 }
 
-/// Pages in use: `page..page + pages`, counted from byte 0 of the heap.
+/// In use; `page` counts from byte 0 of the heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     pub page: u64,
@@ -22,15 +18,14 @@ pub struct Extent {
     pub kind: ExtentKind,
 }
 
-/// The one word that completes a plan, once its redo line is committed.
+/// The word that completes a committed plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home {
-    /// Offset of the word.
+    /// Offset.
     pub at: u64,
     pub value: u64,
 }
 
-/// An extent that is being allocated or freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     pub page: u64,
@@ -38,21 +33,19 @@ pub struct Plan {
     pub home: Home,
 }
 
-/// The use of a range, and whether it has memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeState {
     Used(ExtentKind),
-    /// Chunks of the bookkeeping log.
+    /// Of the bookkeeping log.
     Log,
-    /// Free, with memory: NVAlloc's reclaimed list.
+    /// Free, with memory.
     Reclaimed,
-    /// Free, without memory: NVAlloc's retained list.
+    /// Free, without memory.
     Retained,
-    /// Free, and losing its memory.
+    /// Losing its memory.
     Discarding,
 }
 
-/// A range of the data area, for checks and dumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     pub page: u64,
@@ -60,17 +53,17 @@ pub struct Range {
     pub state: RangeState,
 }
 
-/// Why extents refused. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ExtentError {
-    /// The file cannot grow, and has no such extent, or no room for its log.
+    /// The file cannot grow enough.
     NoMemory,
-    /// No pages, or more than an entry can name.
+    /// 0, or too many.
     Pages { pages: u32 },
-    /// No extent in use begins at that page: freed twice, or never allocated.
+    /// Freed twice, or never allocated.
     NotAllocated { page: u64 },
-    /// The heap's file contradicts itself at an offset.
+    /// The file contradicts itself at this offset.
     Corrupt { what: &'static str, at: u64 },
 }
 

@@ -1,7 +1,5 @@
-//! The pages at which ranges begin: a set that finds the last one up to a page.
-//!
-//! **State.** A bit for each page; above it a bit for each word that is not 0, up to one word.
-//! **Cost.** A change: one word, seldom more. A search: two words for each level that it climbs.
+//! The pages at which ranges begin: a bit for each page; above it a bit for each word that is not
+//! 0, up to one word.
 
 const BITS: u64 = 64;
 
@@ -63,12 +61,11 @@ impl Starts {
         }
     }
 
-    /// The last member up to `page`.
     pub(super) fn last_up_to(&self, page: u64) -> Option<u64> {
         let mut at = page;
         for (height, level) in self.levels.iter().enumerate() {
             let word = level.get((at / BITS) as usize).copied().unwrap_or(0);
-            // Bits up to `at`, itself included.
+            // `at` included.
             let below = word & u64::MAX >> (BITS - 1 - at % BITS);
             if below != 0 {
                 let mut found = at / BITS * BITS + u64::from(below.ilog2());

@@ -1,7 +1,5 @@
-//! Which node a page belongs to: NVAlloc's R-tree (§4.3), as a table of two levels.
-//!
-//! **State.** 4 bytes a page, in parts of 16 MiB of the heap. Only the first and the last page of a
-//! range have a valid tag; a reader checks it against the node.
+//! Finds a page's node: NVAlloc's R-tree (§4.3), as a table of two levels. Only a range's first and
+//! last page have a valid tag; a reader checks it against the node.
 
 const PART: usize = 4096;
 

@@ -1,4 +1,4 @@
-//! Periodic work: the log reuses settled chunks, and old free memory goes back.
+//! Periodic work: settled chunks are reused, and old free memory goes back.
 
 use super::decay::STEP_MS;
 use super::nodes::State;
@@ -7,18 +7,16 @@ use super::{Extents, Inner};
 use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space, SpaceError};
 
-/// Most ranges that one tick discards.
 const MOST_DISCARDS: usize = 64;
-/// The file is shortened by at least this, 1 MiB: the curve would do it at every step.
+/// Pages: 1 MiB, or the curve would shorten the file at every step.
 const LEAST_CUT: u64 = 16 * UNIT_PAGES;
 
 impl Extents {
-    /// Returns memory that has been free long enough, and lets the log reuse chunks of epochs up to
-    /// `settled_epoch`. Cheap within a step of 50 ms. Calls the file system without the lock,
-    /// except to shorten the file.
+    /// Returns memory that has been free long enough, and reuses the log's settled chunks. Discards
+    /// without the lock.
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled_epoch: u64) {
         let now = [now_ms / STEP_MS, settled_epoch];
-        // ORDERING: relaxed; two ticks at once do the same work twice, under the lock.
+        // ORDERING: relaxed; two ticks at once do the work twice, under the lock.
         if (0..2).all(|i| self.ticked[i].load(Ordering::Relaxed) == now[i]) {
             return;
         }
@@ -46,13 +44,12 @@ impl Inner {
         self.log.settle(self.settled);
         while let Some(unit) = self.log.take_unit() {
             if let Some(node) = self.map.starting_at(unit / PAGE_BYTES) {
-                // Its chunks' epochs are settled.
+                // Its chunks are settled.
                 self.map.free(node, State::Reclaimed, 0);
             }
         }
     }
 
-    /// Takes out the reclaimed ranges that are to lose their memory.
     fn withdraw_old(&mut self, now_ms: u64) -> Vec<(u32, u64, u64)> {
         let mut excess = self.reclaimed.excess(now_ms, self.map.reclaimed.pages);
         let mut old = Vec::new();
@@ -80,13 +77,12 @@ impl Inner {
         }
     }
 
-    /// Removes retained pages at the file's end.
     fn shorten<M: Medium + Space>(&mut self, medium: &M, now_ms: u64) {
         let last = self.map.last().map(|node| self.map.nodes[node]).filter(|last| last.state == State::Retained);
         let pages = last.map_or(0, |last| last.pages);
         let excess = self.retained.excess(now_ms, pages);
         let Some(last) = last else { return };
-        // A heap has at least one unit of data, or it cannot be opened again.
+        // The file keeps a unit, or it cannot be opened.
         let least = (self.map.first() + UNIT_PAGES).max(last.page);
         let end = (last.end() - excess).next_multiple_of(UNIT_PAGES).max(least).min(last.end());
         let cut = last.end() - end;

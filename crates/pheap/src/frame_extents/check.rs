@@ -6,7 +6,7 @@ use craton_base::Medium;
 use craton_base::atomic::Ordering;
 
 impl FrameExtents {
-    /// All ranges by address. Frames of plans count as objects.
+    /// By address. Frames of plans count as objects.
     pub fn ranges<M: Medium>(&self, medium: &M) -> Vec<Range> {
         let Ok(zone) = self.zone(medium) else { return Vec::new() };
         let mut ranges: Vec<Range> = Vec::new();
@@ -56,7 +56,7 @@ impl FrameExtents {
         stats
     }
 
-    /// NF1 to NF3, and the zone's invariants; the error is the first that does not hold.
+    /// NF1 to NF3, and the zone's invariants.
     pub fn check<M: Medium>(&self, medium: &M) -> Result<(), ExtentError> {
         let zone = self.zone(medium)?;
         let broken = |what, at| Err(ExtentError::Corrupt { what, at });

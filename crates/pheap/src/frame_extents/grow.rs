@@ -1,7 +1,4 @@
-//! The file's length, and which pages have memory.
-//!
-//! **What.** Frames beyond the end of the file are allocated; growth frees them. A page gets its
-//! memory when it is first allocated, so that a full disk is an error there.
+//! The file's length, and which pages have memory: a page gets it when first allocated.
 
 use super::zone::Zone;
 use super::{BLOCK, FrameExtents};
@@ -11,15 +8,15 @@ use craton_base::{Medium, Space};
 use std::ops::Range;
 use std::sync::PoisonError;
 
-/// The file grows by at least 4 MiB, and by 1/8 of its data.
+/// 4 MiB, or 1/8 of the data.
 const GROWTH: u64 = 1024;
 const GROWTH_PART: u64 = 8;
-/// Pages at the end that one tick checks: 64 MiB.
+/// For one tick: 64 MiB.
 const IDLE_MOST: usize = 1 << 14;
 
 pub(super) struct Backed {
     bits: Box<[AtomicU64]>,
-    /// By 64 pages: the last epoch in which one was freed.
+    /// The last that freed one of 64 pages.
     epochs: Box<[AtomicU64]>,
     pages: AtomicU64,
 }
@@ -43,7 +40,6 @@ impl Backed {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Words with frames, each with a mask.
     fn words(frames: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let words = if frames.is_empty() { 0..0 } else { frames.start / 64..frames.end.div_ceil(64) };
         words.map(move |word| {
@@ -52,13 +48,12 @@ impl Backed {
         })
     }
 
-    /// Pages with memory.
     pub fn count(&self, frames: Range<usize>) -> u64 {
         let count = |(word, mask): (usize, u64)| self.bits[word].load(Ordering::Relaxed) & mask;
         Self::words(frames).map(|at| u64::from(count(at).count_ones())).sum()
     }
 
-    /// Changes the bits of frames that this thread has allocated; returns how many changed.
+    /// On frames of this thread. Returns how many bits changed.
     fn set(&self, frames: Range<usize>, backed: bool) -> u64 {
         let change = |(word, mask): (usize, u64)| {
             // ORDERING: relaxed; the frames' owner changes their bits, and the zone orders owners.
@@ -76,27 +71,24 @@ impl Backed {
         changed
     }
 
-    /// Frames lost their memory; this thread has allocated them.
     pub fn discarded(&self, frames: Range<usize>) -> u64 {
         self.set(frames, false)
     }
 
-    /// Call before frames are freed by a line of this epoch.
+    /// Call before the frames are freed.
     pub fn freed(&self, frames: Range<usize>, epoch: u64) {
         for (word, _) in Self::words(frames) {
-            // ORDERING: relaxed; the zone's change orders it before what frees lead to.
+            // ORDERING: relaxed; the zone's free orders it.
             self.epochs[word].fetch_max(epoch, Ordering::Relaxed);
         }
     }
 
-    /// Whether the last frees are settled.
     pub fn is_settled(&self, frames: Range<usize>, settled: u64) -> bool {
         Self::words(frames).all(|(word, _)| self.epochs[word].load(Ordering::Relaxed) <= settled)
     }
 }
 
 impl FrameExtents {
-    /// Backs allocated frames with memory; `false`: refused.
     pub(super) fn back<M: Medium + Space>(&self, medium: &M, frames: Range<usize>) -> bool {
         if self.backed.count(frames.clone()) == frames.len() as u64 {
             return true;
@@ -108,14 +100,13 @@ impl FrameExtents {
         done.is_ok()
     }
 
-    /// Backs a part of the table with disk space.
     pub(super) fn back_table<M: Space>(&self, medium: &M, frames: Range<u64>) -> Result<(), ExtentError> {
         let first = (self.table + 8 * frames.start) / PAGE_BYTES * PAGE_BYTES;
         let end = (self.table + 8 * frames.end).next_multiple_of(PAGE_BYTES);
         medium.allocate(first, end - first).map_err(|_| ExtentError::NoMemory)
     }
 
-    /// Grows the file for an extent, unless it is longer than `end` already. Returns whether it is.
+    /// Unless another thread grew it from `end`. `false`: it cannot grow.
     #[cold]
     pub(super) fn grow<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64, end: u64) -> bool {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,15 +140,13 @@ impl FrameExtents {
         self.config.pages.min(medium.len().saturating_sub(self.config.data) / PAGE_BYTES)
     }
 
-    /// Free pages without memory at the file's end.
     pub(super) fn idle_end<M: Medium>(&self, zone: &Zone<'_, M>) -> u64 {
         let end = self.end() as usize;
         let is_idle = |frame: usize| self.backed.count(frame..frame + 1) == 0 && zone.is_free(frame);
         (0..end).rev().take(IDLE_MOST).take_while(|frame| is_idle(*frame)).count() as u64
     }
 
-    /// Cuts free pages without memory off the file's end. Returns the number: 0 if they are no
-    /// longer free, or the file cannot shrink.
+    /// 0: the pages are no longer free. Error: the file cannot shrink.
     pub(super) fn cut<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64) -> Result<u64, ()> {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.end() as usize;
@@ -169,7 +158,7 @@ impl FrameExtents {
             }
             taken.end = frame + (1 << order);
         }
-        // Another thread may have used and freed them in between.
+        // Another thread may have used and freed them.
         let is_whole = taken.end == end && self.backed.count(taken.clone()) == 0;
         let done = is_whole && zone.medium.resize(self.config.data + first as u64 * PAGE_BYTES).is_ok();
         if !done {

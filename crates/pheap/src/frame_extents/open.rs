@@ -1,4 +1,4 @@
-//! Creates and opens extents in frames. After a crash, frees the frames without an extent.
+//! Creates and opens extents in frames.
 
 use super::grow::Backed;
 use super::tick::Decays;
@@ -10,7 +10,7 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
 
 impl FrameExtents {
-    /// The medium has the records, which are zero, and at least a unit of data.
+    /// The records are zero, and the medium has at least a unit of data.
     pub fn create<M: Medium + Space>(medium: &M, config: FrameConfig) -> Result<Self, ExtentError> {
         let memory = Memory::new(&config);
         let first = config.meta / PAGE_BYTES * PAGE_BYTES;
@@ -25,8 +25,7 @@ impl FrameExtents {
         Ok(new)
     }
 
-    /// Opens a zone after redo of its table's lines. After a crash, returns how many pages without
-    /// an extent were freed (NF2).
+    /// Call after redo. Returns how many pages without an extent were freed (NF2).
     pub fn open<M: Medium + Space>(
         medium: &M,
         config: FrameConfig,
@@ -34,7 +33,7 @@ impl FrameExtents {
     ) -> Result<(Self, u64), ExtentError> {
         let memory = Memory::new(&config);
         let (_, is_closed) = Zone::open(medium, &memory, &config)?;
-        // Whether free pages have memory is unknown: they count so, and decay.
+        // Which free pages have memory is unknown.
         let found = Self::over(medium, config, memory, u64::MAX);
         let freed = found.match_table(medium, is_crash || !is_closed)?;
         Ok((found, freed))
@@ -56,7 +55,7 @@ impl FrameExtents {
         Self { backed: Backed::new(config.pages, backed.min(end)), end: AtomicU64::new(end), ..new }
     }
 
-    /// Verifies NF1 to NF3, and restores NF2. Returns how many pages without an extent were freed.
+    /// Verifies NF1 to NF3, and restores NF2. Returns the pages freed.
     fn match_table<M: Medium>(&self, medium: &M, is_crash: bool) -> Result<u64, ExtentError> {
         let (zone, end) = (self.zone(medium)?, self.end() as usize);
         let extents = self.entries(medium, end)?;
@@ -84,7 +83,7 @@ impl FrameExtents {
         Err(ExtentError::Corrupt { what: "zone with free frames beyond the file's end", at: self.config.meta })
     }
 
-    /// By address. Error: an extent overlaps another, or the end.
+    /// By address. Error: an overlap, or one beyond the end.
     fn entries<M: Medium>(&self, medium: &M, end: usize) -> Result<Vec<Extent>, ExtentError> {
         let mut found = Vec::new();
         let mut last = 0;
@@ -102,7 +101,6 @@ impl FrameExtents {
     }
 }
 
-/// Frees allocated frames without an extent; returns their number.
 fn free_lost<M: Medium>(zone: &Zone<'_, M>, frames: std::ops::Range<usize>) -> u64 {
     let lost = frames.filter(|frame| !zone.is_free(*frame));
     lost.map(|frame| zone.put(frame..frame + 1)).count() as u64

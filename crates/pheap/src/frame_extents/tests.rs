@@ -72,7 +72,7 @@ fn nf1_nf2_nf3_extents_survive_and_plans_do_not() {
         }
         extents.check(&medium).unwrap();
         longest = longest.max(medium.len());
-        // A crash with a plan of each kind, and a free that is committed and not ended.
+        // A crash with plans, and with a free that is committed and not ended.
         let _ = extents.plan_alloc(&medium, 20, ExtentKind::Object);
         if generation % 3 != 0 {
             let pages: Vec<u64> = live.keys().copied().take(2).collect();
@@ -80,12 +80,12 @@ fn nf1_nf2_nf3_extents_survive_and_plans_do_not() {
             store(&medium, &plans[0]);
             live.remove(&pages[0]);
         } else {
-            // Closed with the plan: `open` finds its frames by the sum.
+            // `open` finds the plan's frames by the sum.
             extents.close(&medium);
         }
         medium = SimCached::from_image(&medium.now().seen());
     }
-    // All is freed, and the file becomes short again.
+    // The file becomes short again.
     let extents = FrameExtents::open(&medium, config, true).unwrap().0;
     for page in live.into_keys() {
         let plan = extents.plan_free(&medium, page).unwrap();

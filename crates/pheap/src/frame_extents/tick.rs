@@ -1,17 +1,15 @@
-//! Free pages lose their memory by the curve of [`Decay`], and the file its free end.
-//!
-//! **Threads.** One thread ticks at a time. A block is allocated while it loses its memory.
+//! Free pages lose their memory by the curve of [`Decay`], and the file its free end. A block is
+//! allocated while it loses its memory.
 
 use super::FrameExtents;
 use super::zone::Zone;
 use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
 use craton_base::{Medium, Space, SpaceError};
 
-/// Most blocks that one tick discards.
 const MOST_DISCARDS: usize = 64;
-/// The file is shortened by at least this, 1 MiB.
+/// Pages: 1 MiB.
 const LEAST_CUT: u64 = 16 * UNIT_PAGES;
-/// log2 of the pages of a huge frame, and of a unit: blocks that lose their memory together.
+/// Blocks that lose their memory together: a huge frame, or a unit.
 const HUGE_ORDER: u32 = 9;
 const UNIT_ORDER: u32 = UNIT_PAGES.trailing_zeros();
 
@@ -20,7 +18,7 @@ pub(super) struct Decays {
     retained: Decay,
     can_discard: bool,
     can_shrink: bool,
-    /// The time and settled epoch of the last tick.
+    /// Time and settled epoch.
     last: Option<(u64, u64)>,
 }
 
@@ -30,7 +28,6 @@ impl Decays {
     }
 }
 
-/// The rest of a sweep.
 struct Sweep<'a, M> {
     zone: &'a Zone<'a, M>,
     settled: u64,
@@ -41,7 +38,7 @@ struct Sweep<'a, M> {
 }
 
 impl FrameExtents {
-    /// Returns memory that has been free long enough, and whose free is settled.
+    /// Returns memory that has been free long enough and whose free is settled.
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled: u64) {
         let Ok(mut decays) = self.decays.try_lock() else { return };
         let now = (now_ms / STEP_MS, settled);
@@ -53,7 +50,7 @@ impl FrameExtents {
         let excess = decays.reclaimed.excess(now_ms, reclaimed);
         if decays.can_discard && excess > 0 {
             let mut sweep = Sweep { zone: &zone, settled, excess, left: MOST_DISCARDS, gone: 0, is_fixed: false };
-            // From the end, so that the file can become shorter.
+            // The file can then become shorter.
             let huge = 1 << HUGE_ORDER;
             for frame in (0..self.end() as usize).step_by(huge).rev() {
                 self.sweep(&mut sweep, frame, HUGE_ORDER);
@@ -64,7 +61,6 @@ impl FrameExtents {
         self.shorten(&zone, &mut decays, now_ms);
     }
 
-    /// Free pages with memory.
     pub(super) fn reclaimed_pages(&self) -> u64 {
         self.backed.pages().saturating_sub(self.used.load(craton_base::atomic::Ordering::Relaxed))
     }
@@ -76,7 +72,7 @@ impl FrameExtents {
         if is_done || self.backed.count(frame..frames.end.min(self.config.pages as usize)) == 0 {
             return;
         }
-        // E5: lines of an epoch that is not settled may be redone into the pages.
+        // E5.
         if is_there && self.backed.is_settled(frames.clone(), sweep.settled) && sweep.zone.get_at(frame, order) {
             match sweep.zone.medium.discard(self.page(frame) * PAGE_BYTES, PAGE_BYTES << order) {
                 Ok(()) => sweep.gone += self.backed.discarded(frames.clone()),
@@ -85,7 +81,6 @@ impl FrameExtents {
             sweep.left -= 1;
             sweep.zone.put(frames);
         } else if order > UNIT_ORDER {
-            // The later half first.
             self.sweep(sweep, frame + (1 << (order - 1)), order - 1);
             self.sweep(sweep, frame, order - 1);
         }
@@ -93,7 +88,7 @@ impl FrameExtents {
 
     fn shorten<M: Medium + Space>(&self, zone: &Zone<'_, M>, decays: &mut Decays, now_ms: u64) {
         let idle = self.idle_end(zone);
-        // A heap has at least one unit of data, or it cannot be opened again.
+        // The file keeps a unit, or it cannot be opened.
         let excess = decays.retained.excess(now_ms, idle).min(self.end().saturating_sub(UNIT_PAGES));
         let cut = excess / UNIT_PAGES * UNIT_PAGES;
         if !decays.can_shrink || cut < LEAST_CUT.min(idle) || cut == 0 {

@@ -1,9 +1,5 @@
-//! The zone of frames, borrowed from the medium for each request.
-//!
-//! **What.** [`Memory`] is the zone's volatile part; rows and entries are arrays of the medium. A
-//! [`Zone`] is a view over both for one request, so that the heap can own its medium.
-//!
-//! **Cost.** A view takes some checks of lengths, and no memory.
+//! The zone of frames. A [`Zone`] borrows [`Memory`] and arrays of the medium for one request, so
+//! that the heap can own its medium.
 
 use super::{FrameConfig, FrameExtents};
 use crate::extents::{ExtentError, ExtentKind};
@@ -30,11 +26,10 @@ impl Memory {
     }
 }
 
-/// The zone's view of the medium: stores and flushes by address.
 #[derive(Clone, Copy)]
 pub(super) struct Through<'a, M> {
     medium: &'a M,
-    /// Address and offset of the page with the rows behind it, and of the entries.
+    /// Address and offset: of the zone's page with the rows behind it, and of the entries.
     words: (usize, u64),
     halves: (usize, u64),
 }
@@ -75,7 +70,6 @@ pub(super) struct Zone<'a, M> {
     pub medium: &'a M,
 }
 
-/// Creates, opens or views a zone.
 type Begin<'a, M> = fn(usize, &'a [AtomicU64], Metadata<'a>, Config, Through<'a, M>) -> Result<Begun<'a, M>, Error>;
 type Begun<'a, M> = (Frames<'a, M>, Opened);
 
@@ -104,7 +98,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         begun.map(|(zone, opened)| (Self { zone, medium }, opened)).map_err(refused)
     }
 
-    /// Makes a zone whose frames are all allocated.
+    /// All frames are allocated.
     pub fn create(medium: &'a M, memory: &'a Memory, config: &FrameConfig) -> Result<Self, ExtentError> {
         let create: Begin<'a, M> = |frames, page, metadata, config, through| {
             let zone = PersistentZone::create(frames, page, metadata, Init::Allocated, config, through)?;
@@ -128,7 +122,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         self.zone.get(Self::request(order, kind, processor)).ok()
     }
 
-    /// Allocates a block at a place; `false`: it was not free.
+    /// `false`: the block was not free.
     pub fn get_at(&self, frame: usize, order: u32) -> bool {
         let last = frame + (1 << order) - 1;
         self.is_free(frame) && self.is_free(last) && self.zone.get_at(frame, order).is_ok()
@@ -149,7 +143,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         self.zone.free_frames() as u64
     }
 
-    /// Error: the invariant of the zone that does not hold.
+    /// Error: a broken invariant.
     pub fn check(&self) -> Result<(), &'static str> {
         self.zone.check().map_err(|broken| broken.invariant)
     }

@@ -36,7 +36,7 @@ fn guests_fill_the_gaps_between_objects() {
             assert!(guest.covers(&class).all(|index| index % 7 >= 3), "{number}: {guest:?}");
             guests.add(&class, *guest, |mid| covered.push(mid));
         }
-        // Its neighbours still cover what they share with it.
+        // Neighbours still cover what they share.
         let bits = in_use(&class, &taken, Some(&guests));
         assert_eq!(place(&bits, granules, |_| false), left);
         for guest in &placed {

@@ -1,14 +1,11 @@
-//! The words of a lane's header, each with a check: recovery trusts them.
-//!
-//! **State.** `layout.rs` has the offsets. A word of 0 has never been set, or was reset.
+//! The words of a lane's header, each with a check: recovery trusts them. `layout.rs` has the
+//! offsets. A word of 0 was never set, or was reset.
 //! ```text
 //! pending      the number of lines, 1 to 63, in each of the 8 bytes, xor a key of the lane
 //! used         generation 40 | check 24
 //! transaction  number, and in a word before it in store order its check
 //! undo         slot, and a word that the same batch sets: the check of its value
 //! ```
-//! **Threads.** The lane's lock; `open` is alone. **Failure.** A wrong word is damage, which is
-//! reported with its offset and not followed.
 
 use super::seed_of;
 use crate::error::Error;
@@ -19,15 +16,13 @@ use craton_base::atomic::Ordering;
 
 const CHECK_BITS: u32 = 24;
 const CHECK: u64 = (1 << CHECK_BITS) - 1;
-/// A count in each byte.
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
-/// The check of the value that the word at `at` has; not 0.
+/// Of the value in the word at `at`; not 0.
 pub fn check_word(seed: u64, at: u64, value: u64) -> u64 {
     check_of(&[value, 0, 0, 0, 0, 0, 0, 0], seed_of(seed, at))
 }
 
-/// What counts of pending lines are mixed with, in the header at `header`.
 pub fn pending_key(seed: u64, header: u64) -> u64 {
     check_word(seed, header + LANE_PENDING, 0)
 }
@@ -42,7 +37,6 @@ pub fn encode_used(seed: u64, header: u64, generation: u64) -> u64 {
     generation << CHECK_BITS | check_word(seed, header + LANE_USED, generation) & CHECK
 }
 
-/// A lane's header in a medium.
 pub struct Header<'a, M: Medium> {
     pub medium: &'a M,
     pub seed: u64,
@@ -59,12 +53,11 @@ impl<M: Medium> Header<'_, M> {
         Err(Error::Damaged { what, at: self.at + word })
     }
 
-    /// Checks all words.
     pub fn check(&self) -> Result<(), Error> {
         self.pending().and(self.used()).and(self.transaction()).and(self.undo()).map(drop)
     }
 
-    /// Lines of an operation that was under way on a medium without write-back.
+    /// Of an operation under way on a medium without write-back.
     pub fn pending(&self) -> Result<u64, Error> {
         let word = self.load(LANE_PENDING);
         let key = pending_key(self.seed, self.at);
@@ -86,7 +79,7 @@ impl<M: Medium> Header<'_, M> {
         }
     }
 
-    /// The transaction under way, or 0. Behind a redo of its end.
+    /// The transaction under way, or 0. Call after redo.
     pub fn transaction(&self) -> Result<u64, Error> {
         let number = self.load(LANE_TX);
         match number {
@@ -96,7 +89,7 @@ impl<M: Medium> Header<'_, M> {
         }
     }
 
-    /// The undo buffer, or 0. Behind a redo of its change.
+    /// The undo buffer, or 0. Call after redo.
     pub fn undo(&self) -> Result<u64, Error> {
         let buffer = self.load(LANE_UNDO);
         let check = match buffer {

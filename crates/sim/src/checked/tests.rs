@@ -2,7 +2,6 @@ use super::*;
 use crate::{BumpSpans, SimFloor, ThpMode};
 use craton_base::HugePageId;
 
-/// Returns these spans, right or wrong.
 struct Scripted(Vec<PageRange>);
 
 impl SpanSource for Scripted {

@@ -79,7 +79,6 @@ fn unbacking_a_part_splits_and_unbacking_all_does_not_count_as_a_split() {
     floor.unback(range(512, 256)).unwrap();
     assert_eq!((floor.calls().splits, floor.calls().pages_unbacked), (2, 512));
     assert_eq!(floor.residency(range(0, 768), Ask::Both).resident_bytes, Pages(256).bytes().0);
-    // Empty again, so it may be huge again.
     floor.touch(range(600, 1));
     assert!(floor.is_huge(HugePageId(2)));
     assert_eq!(floor.written(range(512, 256)), Pages(1));

@@ -8,7 +8,7 @@ fn range(first: u32, len: u32) -> PageRange {
     PageRange::new(PageId(first), Pages(len))
 }
 
-/// Four hugepages, advised huge.
+/// Advised huge.
 fn floor(free: u32) -> SimFloor {
     let mut floor = SimFloor::new(HugePages(4), ThpMode::Madvise);
     floor.reserve(HugePages(4)).unwrap();
@@ -51,7 +51,6 @@ fn a_split_hugepage_keeps_its_frame_until_its_last_page_leaves() {
     let mut floor = floor(1);
     floor.touch(range(0, 1));
     floor.unback(range(0, 255)).unwrap();
-    // Small pages that come back lie elsewhere.
     floor.touch(range(0, 9));
     assert_eq!((huge(&floor)[0], floor.free_frames()), (false, Some(0)));
     floor.unback(range(255, 1)).unwrap();
@@ -91,9 +90,7 @@ fn a_write_after_a_fork_copies_a_page_and_splits_its_hugepage() {
     floor.touch(range(7, 1));
     assert_eq!((huge(&floor), floor.calls().copies), ([false, true, true, false], 2));
     assert_eq!((floor.calls().splits, floor.backed_bytes()), (1, Pages(768).bytes()));
-    // The child has the rest, which cannot be collapsed.
     assert_eq!(floor.collapse(range(0, 256)), Err(CollapseError::Busy));
-    // Memory since the fork is the parent's alone.
     floor.set_free_frames(Some(1));
     floor.touch(range(768, 256));
     assert!(huge(&floor)[3]);

@@ -1,8 +1,5 @@
-//! Parts of the medium that its users hold as arrays, and store to past the medium.
-//!
-//! **What.** Words that loads see, contiguous and aligned to lines. At each event of their lines
-//! the medium records what has changed there: see [`Medium::stored`](craton_base::Medium::stored).
-//! **State.** A list that only grows; an array stays until the medium goes.
+//! Parts of the medium that its users hold as arrays, and store to past it; it records changes at
+//! each event: see [`Medium::stored`](craton_base::Medium::stored).
 
 use super::LINE_BYTES;
 use std::ops::Range;
@@ -17,9 +14,8 @@ enum Kept {
 }
 
 pub(super) struct Array {
-    /// Whole lines.
     range: Range<u64>,
-    /// With a line more than the range has: the array begins with the first aligned word.
+    /// A line longer: the array begins with the first aligned word.
     kept: Kept,
     next: Link,
 }
@@ -29,7 +25,6 @@ type Link = OnceLock<Box<Array>>;
 #[derive(Default)]
 pub(super) struct Arrays(Link);
 
-/// The part of a list that begins with a line.
 fn aligned<T>(list: &[T]) -> &[T] {
     let first = list.as_ptr().addr();
     &list[(first.next_multiple_of(LINE) - first) / size_of::<T>()..]
@@ -61,7 +56,6 @@ impl Array {
         }
     }
 
-    /// Makes words of a range zero.
     pub(super) fn zero(&self, range: &Range<u64>) {
         for at in (self.range.start.max(range.start)..self.range.end.min(range.end)).step_by(8) {
             let word = ((at - self.range.start) / 8) as usize;
@@ -80,12 +74,10 @@ impl Arrays {
         std::iter::successors(self.0.get(), |array| array.next.get()).map(|array| &**array)
     }
 
-    /// The array that has the word at `at`.
     pub(super) fn find(&self, at: u64) -> Option<&Array> {
         self.iter().find(|array| array.range.contains(&at))
     }
 
-    /// The array of `bytes` bytes from `at` on, with these contents if it is new.
     pub(super) fn get(&self, at: u64, bytes: u64, are_halves: bool, load: impl Fn(u64) -> u64) -> &Array {
         let range = at..(at + bytes).next_multiple_of(LINE_BYTES);
         let clash = |array: &&Array| array.range.start < range.end && range.start < array.range.end;
@@ -113,7 +105,7 @@ impl Arrays {
         while let Some(array) = link.get() {
             link = &array.next;
         }
-        // Two threads that make the first view of one structure at once are the test's fault.
+        // Two threads at once are the test's fault.
         let new = Box::new(Array { range, kept, next: OnceLock::new() });
         assert!(link.set(new).is_ok(), "two threads make an array");
         link.get().expect("it was just set")

@@ -1,7 +1,6 @@
 //! One cache line: its durable content, and the stores that no fence covers yet.
 //!
-//! **State.** For each thread that flushed the line, how many stores its next fence makes durable.
-//! **Invariants.** A thread covers at most the stores there are. A crash leaves a prefix of the
+//! A thread's next fence makes durable the stores that it flushed. A crash leaves a prefix of the
 //! stores; of a line store that comes next, any subset of the words (NVAlloc §2.1; write-combining
 //! buffers drain in any order).
 
@@ -23,7 +22,7 @@ impl Store {
         }
     }
 
-    /// Above `before`, with part of this store durable.
+    /// With part of this store.
     fn outcomes(&self, before: &Line) -> Vec<Line> {
         match self {
             Self::Word(word, value) => {
@@ -98,7 +97,7 @@ impl History {
         line
     }
 
-    /// Distinct, after a crash; the durable one first.
+    /// The durable one first.
     pub(super) fn contents(&self) -> Vec<Line> {
         let (mut contents, mut before) = (vec![self.durable], self.durable);
         for store in &self.stores {
@@ -108,7 +107,7 @@ impl History {
         distinct(contents)
     }
 
-    /// Only those that the last store makes possible.
+    /// Of the last store alone.
     pub(super) fn new_contents(&self) -> Vec<Line> {
         let mut before = self.clone();
         let Some(last) = before.stores.pop() else { return Vec::new() };

@@ -1,9 +1,6 @@
 //! Moments of simulated persistent memory, and the contents that a crash then can leave.
 //!
-//! **What.** A [`Moment`] is durable memory and the unfenced stores above it. [`Moment::images`]
-//! chooses one content for each line, independently.
-//! **State.** Moments and images share pages with the medium, which copies before it changes. Equal
-//! contents have equal digests.
+//! **State.** Moments and images share pages with the medium, which copies before it changes.
 //! **Cost.** A moment: a copy of the map of unfenced lines. An image: the lines that differ.
 
 use super::history::History;
@@ -19,7 +16,6 @@ const ZEROS: Line = [0; LINE_WORDS];
 
 pub(super) type Page = [Line; PAGE_LINES as usize];
 
-/// Pages that are not zero, and the digest of all.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Contents {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
@@ -69,9 +65,8 @@ fn digest(line: u64, content: &Line) -> u128 {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A word of the line at this offset.
     Store(u64),
-    /// Stored a line past the cache.
+    /// Past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -91,7 +86,7 @@ pub struct Moment {
     pub(super) step: u64,
 }
 
-/// Contents after a crash, for [`from_image`](super::SimPersistent::from_image).
+/// For [`from_image`](super::SimPersistent::from_image).
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(super) len: u64,
@@ -104,7 +99,7 @@ impl Image {
         Self { len, limit, contents: Contents::default() }
     }
 
-    /// The length is a multiple of 4,096.
+    /// A multiple of 4,096.
     pub fn from_bytes(bytes: &[u8], limit: u64) -> Self {
         let mut contents = Contents::default();
         for (line, bytes) in (0..).zip(bytes.chunks_exact(LINE_BYTES as usize)) {
@@ -130,7 +125,6 @@ impl Image {
         self.contents.line(at / LINE_BYTES)[(at % LINE_BYTES / 8) as usize]
     }
 
-    /// Damages a word, for tests of checksums.
     pub fn set_word(&mut self, at: u64, value: u64) {
         let mut line = self.contents.line(at / LINE_BYTES);
         line[(at % LINE_BYTES / 8) as usize] = value;
@@ -142,13 +136,11 @@ impl Image {
         self.len = len;
     }
 
-    /// Sets of digests find repeated images.
     pub fn digest(&self) -> u128 {
         self.contents.digest ^ u128::from(self.len).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     }
 }
 
-/// By a crash.
 #[derive(Debug)]
 enum Choice {
     Line { line: u64, contents: Vec<Line>, seen: usize },
@@ -163,7 +155,6 @@ impl Choice {
         }
     }
 
-    /// Without a crash.
     fn seen(&self) -> usize {
         match self {
             Self::Line { seen, .. } => *seen,
@@ -177,39 +168,36 @@ impl Moment {
         self.step
     }
 
-    /// The event before this moment; `None` at the start.
+    /// `None` at the start.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
 
-    /// A crash can lose stores there.
     pub fn unfenced_lines(&self) -> Vec<u64> {
         self.unfenced.keys().map(|line| line * LINE_BYTES).collect()
     }
 
-    /// What persistent caches, or a process's death, leave.
+    /// As persistent caches, or a process's death, leave it.
     pub fn seen(&self) -> Image {
         let choices = self.choices();
         let seen: Vec<_> = choices.iter().map(Choice::seen).collect();
         self.image(&choices, &seen)
     }
 
-    /// What no crash can lose.
     pub fn durable(&self) -> Image {
         let choices = self.choices();
         self.image(&choices, &vec![0; choices.len()])
     }
 
-    /// Distinct, after a crash here: all, or at most `most`: nothing and everything unfenced, each
-    /// line alone lost or kept, and a random sample.
+    /// All, or at most `most`: the extremes, each line alone lost or kept, and a random sample.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Images {
         let choices = self.choices();
         let ways = choose(&choices, most, rng);
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// Images with only those contents that the last event made possible. A test that reads all
-    /// images of a first moment and the new ones of each later one meets every crash once.
+    /// Only those of the last event: with all images of a first moment, a test meets every crash
+    /// once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {
@@ -222,7 +210,6 @@ impl Moment {
 
     fn new_ways(&self, line: u64, choices: &mut Vec<Choice>, most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
         let Some(history) = self.unfenced.get(&line) else {
-            // Persistent caches: it is durable.
             return choose(choices, most, rng);
         };
         let contents = history.new_contents();
@@ -258,7 +245,6 @@ impl Moment {
     }
 }
 
-/// Made one by one.
 #[derive(Debug)]
 pub struct Images {
     moment: Moment,
@@ -298,7 +284,6 @@ fn nth(choices: &[Choice], mut number: usize) -> Box<[usize]> {
     choices.iter().map(way).collect()
 }
 
-/// A quarter is left for the random ones.
 fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
     let lost: Box<[usize]> = choices.iter().map(|_| 0).collect();
     let seen: Box<[usize]> = choices.iter().map(Choice::seen).collect();
@@ -322,7 +307,6 @@ fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
             break;
         }
     }
-    // A sample may repeat an earlier one.
     for _ in 0..2 * most {
         let ways = choices.iter().map(|choice| rng.below(choice.ways() as u64) as usize).collect();
         if add(ways) >= most {

@@ -1,6 +1,4 @@
-//! What happens to simulated memory at each event.
-//!
-//! **Not here.** The words that loads see.
+//! The effect of each event on simulated memory.
 
 use super::history::History;
 use super::image::{Event, Moment, PAGE_BYTES};
@@ -25,9 +23,8 @@ pub(super) struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallible {
-    /// Left out: counted, without effect, as if the heap forgot it.
+    /// Counted, without effect, as if the heap forgot it.
     Flush,
-    /// Likewise.
     Fence,
     /// Refused, without change.
     Resize,
@@ -69,7 +66,6 @@ impl State {
         }
     }
 
-    /// Since it was durable; none yet: begins a history.
     pub(super) fn history(&mut self, line: u64) -> &mut History {
         let durable = self.now.durable.line(line);
         let unfenced = Arc::make_mut(&mut self.now.unfenced);

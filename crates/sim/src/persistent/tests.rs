@@ -8,7 +8,6 @@ fn medium() -> SimMedium {
     SimMedium::new(SIZE, 4 * SIZE)
 }
 
-/// After a crash now.
 fn values<const FLUSHES: bool>(medium: &SimPersistent<FLUSHES>, at: u64) -> HashSet<u64> {
     medium.now().images(4096, &mut Rng::new(1)).map(|image| image.word(at)).collect()
 }
@@ -216,7 +215,6 @@ fn stores_to_arrays_count_once_they_are_reported() {
     medium.flush(196);
     medium.fence();
     assert_eq!((values(&medium, 136), values(&medium, 192)), (HashSet::from([7]), HashSet::from([3 << 32])));
-    // The same array again, and none beyond the end.
     assert!(std::ptr::eq(words, medium.array(64, 10).unwrap()));
     assert!(medium.array(SIZE - 64, 9).is_none());
     medium.word(72).store(1, Ordering::Relaxed);

@@ -1,11 +1,9 @@
 //! A heap's calls on its medium: counters, flush addresses, and modelled time.
 //!
 //! **From.** NVAlloc §3.1: the reflush distance counts distinct lines flushed since the line's last
-//! flush; below 4 it costs 800 ns to 500 ns. Mean reflush: 3 times a random, 7 times a sequential
-//! write. §3.3: sequential is within an XPLine of 256 bytes or to the next. Figure 2 plots the
-//! flush addresses.
-//! **Threads.** Distances and sequences are each thread's. **Not here.** Bandwidth, and waits of
-//! threads for each other.
+//! flush; below 4 it costs 800 ns to 500 ns. §3.3: sequential is within an XPLine of 256 bytes or
+//! to the next.
+//! **Not here.** Bandwidth, and waits of threads for each other.
 
 use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
 use std::collections::{BTreeMap, HashMap};
@@ -14,38 +12,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 const XPLINE_BYTES: u64 = 256;
-/// A flush at a distance below this is a reflush.
 pub const REFLUSH_DISTANCES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// The cost by reflush distance.
     pub reflush_ns: [u64; REFLUSH_DISTANCES],
-    /// The cost of a flush to the last flush's XPLine, or the next.
+    /// To the last flush's XPLine, or the next.
     pub sequential_ns: u64,
     pub random_ns: u64,
-    /// Besides the flushes that it waits for.
+    /// Besides its flushes.
     pub fence_ns: u64,
 }
 
 impl Latency {
-    /// The four distances' mean, 650 ns, is 3 times a random and 7 times a sequential write.
+    /// The mean, 650 ns, is 3 times a random and 7 times a sequential write.
     pub const PAPER: Self = Self { reflush_ns: [800, 700, 600, 500], sequential_ns: 93, random_ns: 217, fence_ns: 0 };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Words, updates included.
     pub stores: u64,
     pub line_stores: u64,
-    /// Flushes; line stores do not count.
+    /// Line stores do not count.
     pub flushes: u64,
     pub fences: u64,
-    /// Flushes of lines not stored to since their last flush. A counting wrapper cannot see them.
+    /// Of lines not stored to; a counting wrapper cannot see them.
     pub clean_flushes: u64,
     /// Flushes and line stores, by distance.
     pub reflushes: [u64; REFLUSH_DISTANCES],
-    /// Other flushes and line stores, to the last XPLine or the next.
+    /// To the last XPLine or the next.
     pub sequential: u64,
     pub random: u64,
     /// Summed over threads.
@@ -54,7 +49,7 @@ pub struct Counters {
 
 #[derive(Debug, Default)]
 struct OfThread {
-    /// Distinct, the last flushed first.
+    /// The last flushed first.
     recent: Vec<u64>,
     xpline: Option<u64>,
 }
@@ -64,7 +59,6 @@ pub(super) struct Trace {
     latency: Latency,
     pub(super) counters: Counters,
     threads: HashMap<ThreadId, OfThread>,
-    /// In order.
     first: Vec<u64>,
     keep_first: usize,
     by_line: BTreeMap<u64, u64>,
@@ -114,7 +108,6 @@ impl Trace {
         *self.by_line.entry(line).or_default() += 1;
     }
 
-    /// Threads keep their recent lines.
     pub(super) fn reset(&mut self, keep_first: usize) {
         self.counters = Counters::default();
         (self.first, self.by_line, self.keep_first) = (Vec::new(), BTreeMap::new(), keep_first);
@@ -124,7 +117,6 @@ impl Trace {
         self.first.clone()
     }
 
-    /// Flushes and line stores in each `bytes` bytes.
     pub(super) fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         let mut parts = BTreeMap::new();
         for (line, count) in &self.by_line {
@@ -134,7 +126,6 @@ impl Trace {
     }
 }
 
-/// Counts, and passes on.
 #[derive(Debug)]
 pub struct Counted<M> {
     medium: M,
@@ -158,17 +149,16 @@ impl<M: Medium> Counted<M> {
         self.trace().counters
     }
 
-    /// Keeps the offsets of the first `keep_first` flushes.
+    /// The offsets of the first flushes.
     pub fn reset(&self, keep_first: usize) {
         self.trace().reset(keep_first);
     }
 
-    /// Addresses of the first flushes and line stores, in order.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.trace().first_flushes()
     }
 
-    /// Flushes and line stores in each `bytes` bytes.
+    /// In each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.trace().histogram(bytes)
     }

@@ -20,7 +20,6 @@ fn the_end_is_refused_with_nothing_changed() {
     for (pages, align) in [(5, 1), (u32::MAX, 1), (1, 8)] {
         let before = spans.clone();
         let span = spans.alloc(Pages(pages), Pages(align), Density::Sparse);
-        // The first page is aligned to everything, so the last request fits.
         assert_eq!(span.is_ok(), align == 8);
         assert_eq!(spans.next, if span.is_ok() { 1 } else { before.next });
     }

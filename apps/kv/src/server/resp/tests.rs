@@ -1,6 +1,6 @@
 use super::*;
 
-/// Parses everything, in parts of `size` bytes, as commands of owned arguments.
+/// In parts of `size` bytes.
 fn parse(data: &[u8], size: usize) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
     let (mut parser, mut commands, mut begin, mut end) = (Parser::default(), Vec::new(), 0, 0);
     loop {

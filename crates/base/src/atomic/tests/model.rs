@@ -2,8 +2,7 @@
 //!
 //! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
 //! zeroed memory. An atomic here takes its initial value at its first touch in each run.
-//! **Threads.** loom takes the first touch for the initialisation: a model first touches alone what
-//! two threads would touch unordered. Models run one after the other.
+//! **Threads.** A model first touches alone what two threads would touch unordered.
 //! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
 //! **Unsafe.** Cells written without a lock: loom runs one thread at a time.
 
@@ -15,17 +14,16 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use std::sync::atomic as plain;
 
-/// From 1 on. An atomic of another run begins anew.
+/// An atomic of another run begins anew.
 static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Every order of steps with at most that many preemptions.
 pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, false, model);
 }
 
-/// With every ordering Relaxed: a model that needs one panics.
+/// A model that needs an ordering panics.
 pub fn check_weakened(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, true, model);
 }

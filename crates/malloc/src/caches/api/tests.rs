@@ -18,7 +18,7 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void
     }
     // Constructors may allocate.
     let other = crate::front::malloc(50);
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     c_int::from(other.is_null() || unsafe { crate::front::free(other) }.is_err())
 }
 
@@ -37,7 +37,7 @@ fn constructed_objects_come_back_as_they_were_and_are_ended_with_the_cache() {
     let cache = create(&made).unwrap();
     let objects: Vec<_> = (0..50).map(|_| alloc(cache).unwrap()).collect();
     for object in objects {
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe {
             assert_eq!(object.cast::<u64>().read(), 42);
             free(cache, object).unwrap();
@@ -55,7 +55,7 @@ fn a_cache_with_live_objects_stays() {
     let cache = create(&options(b"api-stays")).unwrap();
     let object = alloc(cache).unwrap();
     assert_eq!(destroy(cache), Ok(Err(1)));
-    // SAFETY: the object is ours; null is nothing.
+    // SAFETY: ours; null is nothing.
     unsafe {
         free(cache, object).unwrap();
         free(cache, null_mut()).unwrap();
@@ -67,7 +67,7 @@ fn a_cache_with_live_objects_stays() {
 fn objects_of_other_owners_are_refused() {
     let (a, b) = (create(&options(b"api-one")).unwrap(), create(&options(b"api-two")).unwrap());
     let (object, plain) = (alloc(a).unwrap(), crate::front::malloc(100));
-    // SAFETY: the objects are ours, and given up where that succeeds.
+    // SAFETY: ours, given up where that succeeds.
     unsafe {
         assert!(matches!(free(b, object), Err(Misuse::OtherCache { .. })));
         assert!(matches!(free(a, plain), Err(Misuse::NotCached { .. })));
@@ -87,7 +87,7 @@ fn threads_share_a_cache() {
             thread::spawn(move || {
                 for _ in 0..300 {
                     let objects: Vec<_> = (0..10).map(|_| alloc(cache).unwrap()).collect();
-                    // SAFETY: the objects are ours.
+                    // SAFETY: ours.
                     unsafe {
                         objects.iter().for_each(|object| object.write_bytes(n, 100));
                         assert!(objects.iter().all(|object| object.read() == n && object.add(99).read() == n));
@@ -109,7 +109,7 @@ fn prefilled_objects_can_be_had_up_to_the_limit() {
     let objects: Vec<_> = (0..64).map(|_| alloc(cache).unwrap()).collect();
     assert_eq!(alloc(cache), Err(Fault::NoMemory));
     assert_eq!(alloc_wait(cache, 1_000_000), Err(Fault::TimedOut));
-    // SAFETY: the objects are ours.
+    // SAFETY: ours.
     objects.into_iter().for_each(|object| unsafe { free(cache, object) }.unwrap());
     prefill(cache, 0).unwrap();
     assert_eq!(destroy(cache), Ok(Ok(())));

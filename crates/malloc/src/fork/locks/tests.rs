@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// One at a time: a handler's fork takes a lock out of order, and two would wait for each other.
+/// A handler's fork takes a lock out of order: two would wait for each other.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,9 +54,9 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
     let _alone = alone();
     let requests: [fn(); 4] = [
         || {
-            // Large, and of a size that no cache keeps.
+            // Large: no cache keeps it.
             let object = front::malloc(3 << 20);
-            // SAFETY: the object is ours.
+            // SAFETY: ours.
             unsafe { front::free(object) }.unwrap();
         },
         || {
@@ -69,7 +69,7 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
         },
         || KIT.show_option(|_| ()),
     ];
-    // Once before, to make all tables.
+    // To make all tables.
     requests.iter().for_each(|request| request());
     let done = [const { AtomicU32::new(0) }; 4];
     thread::scope(|scope| {

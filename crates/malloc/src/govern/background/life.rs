@@ -47,21 +47,21 @@ impl Life {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// Starts the thread by `begin`, which returns whether the system allowed it, unless another
-    /// thread does or holds it off. `join` first awaits one that ended itself.
+    /// `join` awaits a thread that ended itself; `begin` returns whether the system allowed a
+    /// start.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
             return;
         }
-        // ORDERING: SeqCst pairs with the additions to `holds`: we see the hold, or its owner sees
-        // STARTING and waits.
+        // ORDERING: pairs with `hold` and `seal`: we see the hold, or its owner sees
+        // STARTING.
         if self.state.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
             return;
         }
         // ORDERING: SeqCst, as above.
         if self.holds.load(Ordering::SeqCst) != 0 || self.sealed.load(Ordering::SeqCst) {
-            // ORDERING: Release pairs with the Acquire in `stop`.
+            // ORDERING: pairs with the Acquire in `stop`.
             self.state.store(old, Ordering::Release);
             return;
         }
@@ -69,18 +69,18 @@ impl Life {
             join();
         }
         let state = if begin() { RUNNING } else { REFUSED };
-        // ORDERING: Release pairs with the Acquire in `stop`, and publishes the thread.
+        // ORDERING: pairs with the Acquire in `stop`, and publishes the thread.
         self.state.store(state, Ordering::Release);
     }
 
-    /// In the thread: ends on `true`, unless another stops it.
+    /// `false`: another thread stops it.
     pub(crate) fn end_by_itself(&self) -> bool {
-        // ORDERING: Release pairs with the Acquire in `stop`.
+        // ORDERING: pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Ends the thread by `end`; returns its result, or `false` if none ran. `undisturbed` blocks
-    /// signals; `wait` runs while another thread starts or stops it.
+    /// `undisturbed` blocks signals; `wait` runs while another thread starts or stops it. Returns
+    /// the result of `end`, or `false` if no thread ran.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -88,16 +88,16 @@ impl Life {
         end: impl Fn() -> bool,
     ) -> bool {
         loop {
-            // ORDERING: SeqCst pairs with the exchange in `start`, which looks for holds after it.
+            // ORDERING: pairs with the exchange in `start`.
             match self.state.load(Ordering::SeqCst) {
                 NONE | REFUSED => return false,
                 STARTING | STOPPING => wait(),
                 old => {
                     let ended = undisturbed(&|| {
-                        // ORDERING: Acquire pairs with the Release in `start`.
+                        // ORDERING: pairs with the Release in `start`.
                         self.state.compare_exchange(old, STOPPING, Ordering::Acquire, Relaxed).ok()?;
                         let ended = end();
-                        // ORDERING: Release pairs with the Acquire of the next state change.
+                        // ORDERING: pairs with the Acquire of the next state change.
                         self.state.store(NONE, Ordering::Release);
                         Some(ended)
                     });
@@ -109,9 +109,9 @@ impl Life {
         }
     }
 
-    /// Holds off starts until [`Life::release`]; a running thread needs [`Life::stop`].
+    /// A running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
-        // ORDERING: SeqCst pairs with the exchange in `start`.
+        // ORDERING: pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -119,9 +119,9 @@ impl Life {
         self.holds.fetch_sub(1, Relaxed);
     }
 
-    /// Ends starts for good; a running thread needs [`Life::stop`].
+    /// For good; as [`Life::hold`].
     pub(crate) fn seal(&self) {
-        // ORDERING: SeqCst pairs with the exchange in `start`.
+        // ORDERING: pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);
     }
 

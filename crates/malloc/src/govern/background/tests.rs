@@ -7,10 +7,9 @@ use craton_sim::ThpMode;
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// Bytes, about, that [`much_free`] frees.
 const MUCH_FREE: u64 = 100 * MIB;
 
-/// Fills the heap, keeps it for `kept_s`, frees 63 of 64 objects; the rest.
+/// Keeps a filled heap for `kept_s`, then frees 63 of 64 objects.
 fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     let objects = p.fill(MUCH_FREE);
     p.sleep(kept_s);
@@ -19,7 +18,7 @@ fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     left
 }
 
-/// At most `most`, with a second of `life` each.
+/// `life` takes a second.
 fn seconds_until_half_is_back(p: &'static Process, most: u64, life: impl Fn()) -> Option<u64> {
     let start = p.now_s();
     while p.backed() > MUCH_FREE / 2 {
@@ -216,7 +215,6 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     p.sleep(60);
     assert!(p.thread.sleeps_on.replace(false), "nothing is left to do");
     let mut rounds = p.background.rounds();
-    // It comes to rest again, while the program allocates.
     while !p.thread.sleeps_on.get() {
         if p.background.asleep.load(Relaxed) {
             unreachable!("the sleep without end comes last");
@@ -236,7 +234,6 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     assert!(p.thread.nudges.get() > nudges, "a request wakes it");
 }
 
-/// Half its heap lies in broken hugepages.
 fn broken() -> (&'static Process, Vec<*mut u8>) {
     let p = process(96);
     p.floor.sim().set_thp(ThpMode::Madvise);
@@ -395,7 +392,6 @@ fn a_round_in_a_request_is_due_each_second_and_earlier_when_the_heap_has_doubled
     [first, more].into_iter().flatten().for_each(|object| p.free(object));
 }
 
-/// Its collapses have these outcomes, in order.
 struct Collapsing {
     outcomes: RefCell<Vec<(bool, bool)>>,
     firsts: Cell<u32>,

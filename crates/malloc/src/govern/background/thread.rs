@@ -1,5 +1,4 @@
-//! The library's thread, unknown to the C library: a small stack, signals blocked, no malloc,
-//! asleep on a futex.
+//! The library's thread, unknown to the C library: a small stack, signals blocked, no malloc.
 //!
 //! **Unsafe.** Joins the thread, once.
 
@@ -10,7 +9,6 @@ use craton_os::{Bell, process, thread};
 
 pub(crate) struct HelperThread {
     end: Bell,
-    /// The thread and its process, from start to join.
     hidden: AtomicUsize,
     owner: AtomicU32,
 }
@@ -20,7 +18,6 @@ impl HelperThread {
         Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
-    /// Another process writes there to nudge the thread.
     pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
         Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
     }
@@ -39,8 +36,8 @@ impl Helper for HelperThread {
         // A process cloned past the C library has no thread.
         let ours = self.owner.load(Relaxed) == process::id();
         if ours {
-            // SAFETY: `Life` admits one caller at a time, after a start and before the next: this
-            // process started the thread, and joins it once.
+            // SAFETY: this process started the thread; `Life` admits one caller, after a start and
+            // before the next.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
         ours

@@ -1,6 +1,5 @@
-//! The program's callback for a passed soft limit.
-//!
-//! **Threads.** Runs in a program thread that allocates, without our locks; never twice at once.
+//! The program's callback for a passed soft limit. It runs in a thread that allocates, without our
+//! locks; never twice at once.
 //!
 //! **Unsafe.** Calls the program's function.
 
@@ -9,14 +8,13 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, thread};
 
-/// Called with its argument, the soft limit and the bytes in use. May allocate; must return.
+/// May allocate; must return.
 pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usize, used_bytes: usize);
 
 pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
     /// Under the lock of `function`.
     argument: AtomicPtr<c_void>,
-    /// The thread in the callback, or 0.
     caller: AtomicUsize,
 }
 
@@ -29,7 +27,7 @@ impl Callback {
         }
     }
 
-    /// `None` for none. A call begun elsewhere may still run.
+    /// A call begun elsewhere may still run.
     ///
     /// # Safety
     /// Any thread that allocates may call it with the argument, until another is set.
@@ -45,17 +43,17 @@ impl Callback {
             (*current, self.argument.load(Relaxed))
         };
         let Some(function) = function else { return };
-        // ORDERING: Acquire pairs with the Release below: calls see earlier ones' writes.
+        // ORDERING: pairs with the Release below: calls see earlier writes.
         if self.caller.compare_exchange(0, thread::own_number(), Ordering::Acquire, Relaxed).is_err() {
             return;
         }
         // SAFETY: by the contract of `set`.
         unsafe { function(argument, limit as usize, used as usize) };
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.caller.store(0, Ordering::Release);
     }
 
-    /// In a fork's child only the calling thread can be in the callback.
+    /// The child has only the calling thread.
     pub(super) fn forked(&self) {
         if self.caller.load(Relaxed) != thread::own_number() {
             self.caller.store(0, Relaxed);

@@ -1,5 +1,4 @@
-//! Lock-free recomputation after concurrent changes: a thread counts its change, then recomputes,
-//! and does so again if a change came meanwhile. So the last result has the last inputs.
+//! Lock-free recomputation after concurrent changes: the last result has the last inputs.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 
@@ -12,17 +11,16 @@ impl Changes {
     }
 
     pub(crate) fn record(&self) {
-        // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
+        // ORDERING: pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Runs `follow` until no change came meanwhile.
     pub(crate) fn until_settled(&self, follow: impl Fn()) {
-        // ORDERING: Acquire pairs with `record`.
+        // ORDERING: pairs with `record`.
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             follow();
-            // ORDERING: AcqRel pairs with `record`.
+            // ORDERING: pairs with `record`.
             let now = self.0.fetch_add(0, Ordering::AcqRel);
             if now == seen {
                 return;

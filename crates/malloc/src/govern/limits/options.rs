@@ -1,8 +1,5 @@
-//! The limit options, and reports of limits that cannot be kept.
-//!
-//! **Failure.** Refuses a limit with which no program could run, and a soft one above the hard one.
-//! A limit below the bytes in use, or a hard one below the soft one, is accepted and reported on
-//! standard error: a program may set it at any time.
+//! The limit options. A limit below the bytes in use, or a hard one below the soft one, is only
+//! reported: a program may set it at any time.
 
 use super::{Kept, Limited, Limits, Setting, System, Whose};
 use crate::observe::text::Text;
@@ -78,7 +75,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// Enforces a limit after the program has set it; `before` are the old ones.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
             heap.shrink(Whose::Own);
@@ -95,7 +91,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Reports a new hard limit below the use or the soft limit; releases memory for it.
+    /// Releases memory for a new hard limit below the use.
     pub(super) fn report_hard(&self, before: Option<u64>, heap: &impl Limited) {
         let Some(hard) = heap.gate().hard().filter(|hard| Some(*hard) != before) else { return };
         let used = heap.used();

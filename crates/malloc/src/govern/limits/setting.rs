@@ -1,7 +1,5 @@
-//! An amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in
-//! any case) for powers of 1024 · a percentage.
-//!
-//! **State.** One word: 0 for `auto` and unset, the highest number for none, percentages below.
+//! An amount of memory: `none` · `auto` · bytes, with a unit for powers of 1024 · a percentage. As
+//! a word: 0 for `auto` and unset, the highest number for none, percentages below.
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,7 +18,6 @@ pub(crate) enum Setting {
 pub(crate) struct Kept(AtomicU64);
 
 const NONE: u64 = u64::MAX;
-/// Percentages lie from here to below `NONE`.
 const PERCENT: u64 = NONE - 128;
 
 impl Kept {

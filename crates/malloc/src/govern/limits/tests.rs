@@ -1,5 +1,3 @@
-//! A process under limits, in virtual time.
-
 use super::*;
 use crate::observe::text::Text;
 use crate::tests::virtual_process::{MIB, Process, SECOND_NS, process};
@@ -67,7 +65,7 @@ struct Called {
 /// # Safety
 /// `arg` is a [`Called`].
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
-    // SAFETY: the tests pass it so.
+    // SAFETY: by the contract.
     let called = unsafe { &*arg.cast::<Called>() };
     called.calls.set(called.calls.get() + 1);
     called.last.set((limit, used));

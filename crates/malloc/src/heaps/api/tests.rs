@@ -4,7 +4,7 @@ use core::ptr::null_mut;
 use std::vec::Vec;
 
 fn is_own(pointer: *mut u8) -> bool {
-    // SAFETY: the tests keep the object.
+    // SAFETY: the tests keep it.
     unsafe { is_owned(pointer) }
 }
 
@@ -17,7 +17,7 @@ fn objects_of_a_heap_are_its_own_and_go_with_it() {
     let (a, b) = (heap(b"api-a", 0), heap(b"api-b", 0));
     let objects: Vec<_> = [1, 100, 5000, 300 << 10].map(|size| alloc(a, size, 16, true).unwrap()).into();
     for object in &objects {
-        // SAFETY: the object is ours, and of `a`.
+        // SAFETY: ours, and of `a`.
         unsafe {
             assert_eq!(object.read(), 0);
             assert_eq!(free(b, *object), Err(Misuse::OtherHeap));
@@ -26,7 +26,7 @@ fn objects_of_a_heap_are_its_own_and_go_with_it() {
         assert!(is_own(*object));
     }
     assert_eq!(stats(a).unwrap().objects, 4);
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe {
         let grown = realloc(a, objects[1], 4000).unwrap();
         assert!(usable_size(a, grown).unwrap() >= 4000);
@@ -42,7 +42,7 @@ fn a_heap_of_plain_objects_knows_none_of_another() {
     let a = heap(b"api-plain", 0);
     let plain = front::malloc(100);
     assert!(!is_own(plain) && usable_size(a, plain).is_err() && !is_own(null_mut()));
-    // SAFETY: the object is ours; null is nothing.
+    // SAFETY: ours; null is nothing.
     unsafe {
         assert!(free(a, plain).is_err());
         assert_eq!((free(a, null_mut()), usable_size(a, null_mut())), (Ok(()), Ok(0)));
@@ -55,7 +55,7 @@ fn a_heap_of_plain_objects_knows_none_of_another() {
 fn an_object_of_a_heap_goes_back_by_plain_free_and_grows_by_plain_realloc_within_it() {
     let a = heap(b"api-free", 0);
     let object = alloc(a, 100, 16, false).unwrap();
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe {
         object.write_bytes(7, 100);
         let grown = front::realloc(object, 50_000).unwrap();

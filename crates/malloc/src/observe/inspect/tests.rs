@@ -39,6 +39,6 @@ fn the_table_leads_to_the_heap() {
     let entry = unsafe { (map as *const u32).add(page).read() } as usize;
     let mark = entry % (1 << all["map.bits"]) / all["map.unit"];
     assert_eq!(INSPECT.geometry[mark].object_bytes, 112);
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe { crate::front::free(object) }.unwrap();
 }

@@ -10,7 +10,6 @@ fn document() -> String {
     String::from_utf8(buffer[..len].to_vec()).unwrap()
 }
 
-/// Outside of strings.
 fn is_balanced(text: &str) -> bool {
     let (mut open, mut in_string, mut escaped) = (vec![], false, false);
     for c in text.chars() {
@@ -42,7 +41,7 @@ fn the_document_has_every_number_option_and_list() {
         assert!(text.contains(&std::format!("\"{list}\":[")), "{list}");
     }
     assert!(text.contains("\"object_bytes\":112,"), "a class that is used");
-    // SAFETY: the object is ours.
+    // SAFETY: ours.
     unsafe { crate::front::free(object) }.unwrap();
 }
 

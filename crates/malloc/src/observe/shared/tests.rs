@@ -35,7 +35,7 @@ fn the_file_counts_along_and_goes_at_exit() {
     // Behind six words: the second class's sizes.
     assert_eq!(word(bytes, 1024 + 48 + 16), 32 | 8192 << 32);
 
-    // As in a child: its counts are its own until it has a file.
+    // As in a child.
     shared.forked(segment);
     segment.refills.store(8, Relaxed);
     assert_eq!((word(&files(&folder)[0].1, 24), files(&folder).len()), (7, 1));

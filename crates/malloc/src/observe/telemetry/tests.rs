@@ -26,7 +26,7 @@ fn a_call_for_statistics_shows_spans_where_they_lie_and_what_is_released() {
     assert!(huge <= resident && resident <= SEGMENT.granted_bytes.load(Relaxed));
     let released = number("released_bytes");
     for object in objects {
-        // SAFETY: the objects are ours.
+        // SAFETY: ours.
         unsafe { front::free(object) }.unwrap();
     }
     front::release();

@@ -1,5 +1,3 @@
-//! Of a process in virtual time, read back.
-
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, process};
 use core::sync::atomic::AtomicU32;
@@ -12,7 +10,6 @@ use std::string::String;
 use std::vec::Vec;
 use std::{env, format, fs};
 
-/// Removed with this value.
 struct File(PathBuf);
 
 impl File {

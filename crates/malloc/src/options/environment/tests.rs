@@ -44,7 +44,7 @@ fn every_value_of_a_key_is_found_in_its_order() {
 fn without_the_variable_or_an_environment_there_is_nothing() {
     assert!(values(&["XCRATON_OPTIONS=stats=1", "CRATON_OPTIONSX=stats=1"], "stats").is_empty());
     assert!(values(&[], "stats").is_empty());
-    // SAFETY: null is no environment.
+    // SAFETY: no environment.
     unsafe {
         find(core::ptr::null(), b"stats", |_| unreachable!("nothing is there"));
         assert_eq!(variable(core::ptr::null(), b"A="), None);

@@ -25,7 +25,6 @@ fn the_option_counts_until_there_is_a_heap_and_then_names_what_there_is() {
     assert!(choice.set(b"frames") && choice.name() == "frames" && !choice.set(b"other"));
     assert!(choice.set(b"temeraire") && choice.set(b"frames"));
     assert!(choice.wants_frames(|_| unreachable!("it was set")));
-    // Frames had no memory.
     choice.record(false);
     assert!(choice.name() == "temeraire" && choice.set(b"temeraire") && !choice.set(b"frames"));
 }

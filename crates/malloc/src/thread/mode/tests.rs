@@ -1,4 +1,4 @@
-//! Every mode, with and without per-CPU caches, against the head's table.
+//! Every mode, with and without per-CPU caches.
 
 use super::*;
 use core::cell::Cell;

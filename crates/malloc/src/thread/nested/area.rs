@@ -1,9 +1,5 @@
-//! Memory for signal handlers that interrupted a request.
-//!
-//! **State.** [`Area::BYTES`], handed out once from start to end, each object behind its size; and
-//! a list of objects that handlers freed, linked by their first words.
-//!
-//! **Failure.** Beyond the area: no memory.
+//! Memory for signal handlers that interrupted a request, handed out once; and a list of objects
+//! that they freed, linked by their first words.
 //!
 //! **Unsafe.** Hands out parts of its memory, and links objects given up.
 
@@ -12,7 +8,7 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// Before an object: its size.
+/// The object's size lies before it.
 const HEAD: usize = 16;
 
 #[repr(align(4096))]
@@ -40,7 +36,7 @@ impl Area {
         }
     }
 
-    /// Addresses of bytes, used count and deferred frees, for readers of the memory.
+    /// For readers of the memory.
     pub(crate) const fn parts(this: *const Self) -> [*const u8; 3] {
         let start = this.cast::<u8>();
         [
@@ -71,15 +67,12 @@ impl Area {
         }
     }
 
-    /// `None` for other pointers.
     pub(crate) fn size_of(&self, pointer: *mut u8) -> Option<usize> {
         let offset = (pointer as usize).wrapping_sub(self.bytes.0.get() as usize);
         // SAFETY: only `serve`'s objects lie there, each with a head.
         (HEAD..Self::BYTES).contains(&offset).then(|| unsafe { pointer.sub(HEAD).cast::<usize>().read() })
     }
 
-    /// Defers a free to a request that may take locks.
-    ///
     /// # Safety
     /// A live object of a size class, given up.
     #[cold]
@@ -88,7 +81,7 @@ impl Area {
         loop {
             // SAFETY: by the contract.
             unsafe { object.cast::<*mut u8>().write(first) };
-            // ORDERING: Release pairs with the Acquire in `pop_deferred`: the link is seen.
+            // ORDERING: pairs with the Acquire in `pop_deferred`: the link is seen.
             match self.later.compare_exchange(first, object, Ordering::Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,
@@ -96,9 +89,8 @@ impl Area {
         }
     }
 
-    /// The first links to the next.
     pub(crate) fn pop_deferred(&self) -> *mut u8 {
-        // ORDERING: Acquire pairs with the Release in `free_later`.
+        // ORDERING: pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)
     }
 }

@@ -11,7 +11,7 @@ fn every_thread_gets_a_cache_that_no_other_has() {
     assert_eq!(caches.iter().collect::<BTreeSet<_>>().len(), n);
     assert_eq!(registry.taken(), n);
     assert!(caches.iter().all(|cache| cache.is_aligned()));
-    // SAFETY: the caches are ours.
+    // SAFETY: ours.
     let numbers: BTreeSet<usize> = caches.iter().map(|cache| unsafe { (**cache).number }).collect();
     assert_eq!(numbers, (0..n).collect());
 }
@@ -21,7 +21,7 @@ fn a_cache_that_was_given_back_serves_the_next_thread() {
     let mut registry = Registry::EMPTY;
     let caches: Vec<_> = (0..5).map(|_| registry.alloc(false).unwrap()).collect();
     for i in [3, 0, 4] {
-        // SAFETY: allocated above, and used no more.
+        // SAFETY: ours, used no more.
         unsafe { registry.free(caches[i]) };
     }
     assert_eq!(registry.taken(), 2);

@@ -5,18 +5,17 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::thread::Key;
 
-/// Plus 1; 0 until the first [`set`].
+/// The key's number plus 1; 0 until the first [`set`].
 fn cache_key() -> &'static AtomicU32 {
     &TLS_KEYS[0]
 }
 
-/// Plus 1, of [`building`].
 fn building_key() -> &'static AtomicU32 {
     &TLS_KEYS[1]
 }
 
 fn key() -> Option<Key> {
-    // ORDERING: Acquire pairs with the Release in `set`: the key exists once its number is seen.
+    // ORDERING: pairs with the Release in `set`: the key exists once its number is seen.
     cache_key().load(Ordering::Acquire).checked_sub(1).map(Key::from_number)
 }
 
@@ -31,7 +30,7 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     if key().is_none()
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `key`. Later threads keep the first key.
+        // ORDERING: pairs with the Acquire in `key`. Later threads keep the first key.
         let _ = cache_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {
@@ -45,9 +44,8 @@ pub(crate) fn arrays() -> usize {
 
 pub(crate) fn set_arrays(_arrays: usize) {}
 
-/// The innermost running constructor, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
-    // ORDERING: Acquire pairs with the Release in `set_building`.
+    // ORDERING: pairs with the Release in `set_building`.
     building_key().load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
 }
 
@@ -56,7 +54,7 @@ pub(crate) fn set_building(building: usize) {
     if building_key().load(Ordering::Relaxed) == 0
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `building`.
+        // ORDERING: pairs with the Acquire in `building`.
         let _ = building_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(key) = building_key().load(Ordering::Relaxed).checked_sub(1) {
@@ -64,7 +62,6 @@ pub(crate) fn set_building(building: usize) {
     }
 }
 
-/// Not tracked here.
 pub(crate) fn is_inside() -> bool {
     false
 }
@@ -73,7 +70,7 @@ pub(crate) fn swap_inside(_inside: u64) -> u64 {
     0
 }
 
-/// Here every thread counts as busy.
+/// Every thread counts as busy.
 pub(crate) fn count_use() -> u64 {
     u64::MAX
 }

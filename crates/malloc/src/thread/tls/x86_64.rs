@@ -3,12 +3,11 @@
 //! **What.** In a shared library `thread_local!` calls a function for each access, at the cost of
 //! the rest of malloc. These 48 bytes fit the linker's static TLS surplus for `dlopen`.
 //!
-//! **Unsafe.** Defines and reads the words by assembly, which stable Rust cannot express.
+//! **Unsafe.** Stable Rust cannot express it without assembly.
 
 use core::arch::{asm, global_asm};
 use craton_heap::thread_cache::ThreadCache;
 
-/// Name and initial value.
 macro_rules! word {
     ($name:literal, $first:literal) => {
         concat!(
@@ -40,7 +39,6 @@ global_asm!(
     none = sym crate::statics::NO_CACHE,
 );
 
-/// Puts the word's offset from the thread pointer into `p`.
 macro_rules! place {
     ($name:literal) => {
         concat!("mov {p}, qword ptr [rip + ", $name, "@GOTTPOFF]")
@@ -50,7 +48,7 @@ macro_rules! place {
 macro_rules! read {
     ($name:literal) => {{
         let word: usize;
-        // SAFETY: a word defined above, which only this thread writes.
+        // SAFETY: a word defined above, which only this thread uses.
         unsafe {
             asm!(
                 place!($name),
@@ -65,7 +63,7 @@ macro_rules! read {
 
 macro_rules! write {
     ($name:literal, $word:expr) => {{
-        // SAFETY: a word defined above, which only this thread reads.
+        // SAFETY: as in `read`.
         unsafe {
             asm!(
                 place!($name),
@@ -81,7 +79,7 @@ macro_rules! write {
 /// Requests without a thread cache; returns the earlier ones.
 pub(crate) fn count_use() -> u64 {
     let uses: u64;
-    // SAFETY: a word defined above, which only this thread uses.
+    // SAFETY: as in `read`.
     unsafe {
         asm!(
             place!("__craton_tls_uses"),
@@ -105,7 +103,7 @@ pub(crate) fn is_inside() -> bool {
 #[inline(always)]
 pub(crate) fn swap_inside(inside: u64) -> u64 {
     let before: u64;
-    // SAFETY: a word defined above, which only this thread uses.
+    // SAFETY: as in `read`.
     unsafe {
         asm!(
             place!("__craton_tls_inside"),
@@ -123,7 +121,7 @@ pub(crate) fn swap_inside(inside: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn get() -> *mut ThreadCache {
     let (offset, cache): (usize, *mut ThreadCache);
-    // SAFETY: the word defined above; its offset is constant, so a loop may read it once.
+    // SAFETY: as in `read`; the offset is constant, so a loop may read it once.
     unsafe {
         asm!(
             place!("__craton_tls_cache"),

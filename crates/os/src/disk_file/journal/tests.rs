@@ -34,7 +34,6 @@ struct Plan {
 }
 
 impl Plan {
-    /// `Err`: it fails.
     fn call(&mut self) -> Result<(), FileError> {
         self.calls += 1;
         let ended = self.ends.is_some_and(|ends| self.calls >= ends);
@@ -46,14 +45,14 @@ impl Plan {
     }
 }
 
-/// Made or not by the disk, in sectors, in any order.
+/// In sectors, in any order.
 #[derive(Clone)]
 enum Pending {
     Write(usize, Vec<u8>),
     Size(usize),
 }
 
-/// Of a disk that loses, tears and refuses.
+/// It loses, tears and refuses.
 #[derive(Clone)]
 struct SimFile {
     plan: Rc<RefCell<Plan>>,
@@ -68,7 +67,6 @@ impl SimFile {
         Self { plan: plan.clone(), seen: cell(&bytes), durable: cell(&bytes), pending: Rc::default() }
     }
 
-    /// `keep` decides for each sector and change of size.
     fn crash(&self, mut keep: impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.durable.borrow().clone();
         for pending in self.pending.borrow().iter() {
@@ -120,7 +118,6 @@ impl Store for SimFile {
         if self.plan.borrow().ended() {
             return answer;
         }
-        // A failed write may have written a part.
         let written = if answer.is_ok() { from.len() } else { from.len() / 2 / SECTOR * SECTOR };
         self.change(Pending::Write(at as usize, from[..written].to_vec()));
         answer
@@ -145,7 +142,6 @@ impl Store for SimFile {
             *self.durable.borrow_mut() = self.seen.borrow().clone();
             self.pending.borrow_mut().clear();
         } else if !plan.ended() {
-            // Drops what it could not write, and does not report it again.
             drop(plan);
             let mut rng = self.plan.borrow_mut().rng.take().unwrap_or(Rng(1));
             let left = self.crash(|| rng.below(2) == 0);
@@ -170,7 +166,6 @@ struct World {
     journal: Journal,
     now: Pages,
     synced: Pages,
-    /// Since the last sync that succeeded.
     changed: Vec<u64>,
 }
 
@@ -192,7 +187,7 @@ impl World {
             return;
         }
         let old = self.now.len();
-        // As the memory's owner does: a dropped end is zero, and changed, when back.
+        // A dropped end is zero, and changed, when back.
         self.now.resize(pages, 0);
         self.changed.extend((old.min(pages)..old.max(pages)).map(|page| page as u64));
     }
@@ -226,7 +221,6 @@ impl World {
         self.journal.reset(&self.file, 64 * BLOCK)
     }
 
-    /// For an opener of these bytes.
     fn found(home: Vec<u8>, file: Vec<u8>) -> Result<Pages, FileError> {
         let plan = Rc::default();
         let (home, file) = (SimFile::new(&plan, home), SimFile::new(&plan, file));
@@ -359,7 +353,6 @@ fn a_changed_bit_is_found_and_no_later_sync_is_dropped_for_it() {
             Err(FileError::Journal) => assert!(at < HEAD_BYTES),
             Err(FileError::Damaged(place)) => assert!(at < last && place as usize <= at, "{at}"),
             Ok(pages) if at < last => assert!(at < BLOCK as usize && pages[1] == 3, "{at}"),
-            // The last sync may be torn.
             Ok(pages) => assert_eq!(pages[1], 2, "{at}"),
             Err(error) => panic!("{error:?}"),
         }

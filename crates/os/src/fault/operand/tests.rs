@@ -1,6 +1,6 @@
 use super::*;
 
-/// Register n holds 0x1000 × (n + 1); panics past the bytes.
+/// Register n holds 0x1000 × (n + 1).
 fn of(bytes: &[u8]) -> Option<usize> {
     of_jump(|i| bytes[i], |n| 0x1000 * (n + 1))
 }

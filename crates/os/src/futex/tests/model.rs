@@ -1,5 +1,4 @@
-//! `futex` in loom's models: as in the kernel, a sleeper tests the word under the lock that wakers
-//! take. No time-outs.
+//! `futex` in loom's models: a sleeper tests the word under the wakers' lock. No time-outs.
 
 extern crate std;
 
@@ -19,7 +18,7 @@ fn place<T>(word: &T) -> usize {
 
 pub(crate) fn wait(word: &AtomicU32, value: u32, _time: *const libc::timespec) {
     let mut sleepers = SLEEPERS.lock().expect("models end with the first panic");
-    // ORDERING: Acquire pairs with nothing but the lock; the kernel's load is as strong.
+    // ORDERING: pairs with nothing but the lock; the kernel's load is as strong.
     if word.load(Ordering::Acquire) == value {
         let bed = Arc::clone(sleepers.entry(place(word)).or_insert_with(|| Arc::new(Condvar::new())));
         drop(bed.wait(sleepers));

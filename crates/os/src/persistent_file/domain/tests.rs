@@ -3,7 +3,6 @@ use super::*;
 use crate::tests::Tree;
 use std::os::unix::fs::symlink;
 
-/// With a disk of one partition, as the kernel shows it.
 fn tree(domain: &str) -> Tree {
     let tree = Tree::new();
     tree.file("devices/bus/region0/persistence_domain", domain);

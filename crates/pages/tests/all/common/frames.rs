@@ -6,7 +6,6 @@ use craton_frames::{Config, Init, Metadata, Pages, Seat, Sizes};
 pub type Zone = craton_frames::Zone<'static, Pages>;
 pub type Frames = Seat<'static, 'static, Pages>;
 
-/// As long as the test.
 fn array<T: Default>(len: usize) -> &'static [T] {
     Vec::leak((0..len).map(|_| T::default()).collect())
 }
@@ -30,7 +29,6 @@ pub fn seat(zone: &'static Zone) -> Frames {
     Seat::new(zone, 0).expect("the zone is for one processor")
 }
 
-/// The zone holds; free frames are those between spans on partly used hugepages.
 pub fn check(zone: &Zone, out: &[PageRange], collapsing: &[HugePageId]) {
     zone.check().unwrap_or_else(|broken| panic!("{broken:?}"));
     let mut used = vec![false; zone.frames()];

@@ -1,10 +1,8 @@
 //! A page heap over simulated memory, beside a naive model.
 //!
 //! **What.** A [`World`] drives the heap through [`Checked`], writes to every page it gets, and
-//! after each step compares the heap with the live spans and the simulated memory, which knows
-//! written and lost pages.
-//!
-//! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too
+//! after each step compares the heap with the live spans and the simulated memory.
+//! **Unsafe.** Lends the heap its trackers and frees them: exhaustive tests make too many to leak.
 //! many to leak.
 #![allow(dead_code)] // The fuzz target uses a part.
 
@@ -22,7 +20,7 @@ use craton_pages::{
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Live spans are named by age, modulo their number.
+/// By age, modulo their number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     Alloc {
@@ -51,40 +49,32 @@ pub enum Op {
         bytes_per_s: u64,
     },
     Regions(bool),
-    /// Other steps come before it ends.
     BeginCollapse,
-    /// The floor's answer, or this error; and the time.
+    /// The floor's answer, or this error.
     EndCollapse {
         error: Option<CollapseError>,
         took_ns: u64,
     },
-    /// A broken hugepage; ends like a collapse.
     BeginRefill,
-    /// Ahead of growth; or fails.
     Clear {
         fails: bool,
     },
-    /// Whether a thread collapses hugepages.
     Helped(bool),
-    /// The first touch of a hugepage took long.
     RecordSlow,
-    /// Frees and resizes a range that need not be a span: refused for the right reason.
+    /// Refused for the right reason.
     Misuse {
         page: u32,
         len: u32,
     },
-    /// From now on.
     Refuse(FaultRule),
 }
 
 impl Op {
-    /// Sparse.
     pub const fn alloc(pages: u32, align: u32) -> Self {
         Self::Alloc { pages, align, dense: false }
     }
 }
 
-/// By lists, until it has frames.
 pub type Heap<G> = FrameHeap<SimFloor<G>, VirtualClock, frames::Frames, LongestFreeFirst, G>;
 
 pub struct World<G: Geometry> {
@@ -93,20 +83,16 @@ pub struct World<G: Geometry> {
     pub clock: VirtualClock,
     pub faults: FaultPlan,
     rule: FaultRule,
-    /// Live, the oldest first.
     pub out: Vec<PageRange>,
     pub dense: std::collections::BTreeSet<u32>,
-    /// The oldest first.
     pub collapsing: Vec<HugePageId>,
-    /// Nothing was refused but what the heap itself refuses.
+    /// Only the heap itself refused.
     pub faultless: bool,
     pub capacity: HugePages,
     trackers: *mut [Tracker<G>],
-    /// Frames that place spans, if any.
     zone: Option<&'static frames::Zone>,
 }
 
-/// Unchanged by a refusal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     stats: PageHeapStats,
@@ -151,7 +137,7 @@ impl<G: Geometry> World<G> {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant changes nothing: it has no memory. The cache's limit follows demand.
+            // The cache's limit follows demand.
             stats: PageHeapStats {
                 granted: HugePages(0),
                 region: HugePages(0),
@@ -172,7 +158,7 @@ impl<G: Geometry> World<G> {
         if self.dense.contains(&span.first.0) { Density::Dense } else { Density::Sparse }
     }
 
-    /// Refusal of an alloc or resize is an answer.
+    /// A refusal is an answer.
     pub fn step(&mut self, op: Op) -> Result<(), SpanError> {
         let refused = self.faults.refused();
         let result = self.try_step(op);
@@ -220,7 +206,6 @@ impl<G: Geometry> World<G> {
                 match self.heap.inner_mut().release(Pages(pages), breaking) {
                     Ok(done) => {
                         assert!(pages <= there.0 && done < u64::from(pages) + u64::from(G::PAGES));
-                        // Only the floor, and a collapse under way, may keep pages.
                         if self.sim.calls().refused == refused && self.collapsing.is_empty() {
                             assert!(done >= u64::from(pages), "{done} pages of {pages} were released");
                         }
@@ -279,7 +264,6 @@ impl<G: Geometry> World<G> {
         Ok(())
     }
 
-    /// Past the checks in between.
     fn misuse(&mut self, range: PageRange) {
         let (page, granted) = (range.first, G::pages(self.sim.granted()).0);
         let around = self.out.iter().find(|span| span.contains(page));
@@ -297,7 +281,7 @@ impl<G: Geometry> World<G> {
         assert_eq!(self.snapshot(), before);
     }
 
-    /// All that decides what heap and memory will do, but time and past demand.
+    /// But time and past demand.
     pub fn fingerprint(&self) -> u64 {
         let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
         let granted = self.sim.granted();
@@ -330,8 +314,7 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// Memory that the heap calls zero must be; the converse if nothing was refused; then writes
-    /// every page.
+    /// The converse if nothing was refused.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -341,12 +324,10 @@ impl<G: Geometry> World<G> {
         self.sim.touch(range);
     }
 
-    /// No page below a live span lost its memory.
     fn assert_kept(&self, span: PageRange) {
         assert_eq!(self.sim.written(span), span.len, "{span:?} lost contents");
     }
 
-    /// Invariants of heap and floor; compares both with the model.
     pub fn check(&self) {
         let heap = self.heap.inner();
         heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
@@ -373,7 +354,6 @@ impl<G: Geometry> World<G> {
         }
         let (guarded, left) = (heap.figures().guarded.0, heap.figures().left_small.0);
         assert!(small <= guarded + left, "from {from:?} on all but {guarded} guarded and {left} others are asked for");
-        // Every page was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);
         let (parts, mut census) = (heap.components(), Census::default());
@@ -388,7 +368,6 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes() <= G::pages(heap.backed()).bytes(), "unbacked hugepages have no memory");
     }
 
-    /// Up to the capacity.
     fn free_runs(&self) -> Vec<PageRange> {
         let mut runs = Vec::new();
         let mut at = 0;
@@ -400,10 +379,8 @@ impl<G: Geometry> World<G> {
         runs
     }
 
-    /// Whether a naive allocator must refuse too: short spans only when no hugepage has a free run
-    /// that holds it wherever the run begins; longer ones when no run of free hugepages, granted or
-    /// not, holds it. With regions, runs end at their borders; a hugepage being collapsed is not
-    /// free.
+    /// Short spans: no hugepage has a free run that holds it wherever the run begins. Longer ones:
+    /// no run of free hugepages, up to regions' borders; a hugepage being collapsed is not free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > G::pages(self.capacity).0 {
             return true;
@@ -431,7 +408,6 @@ impl<G: Geometry> World<G> {
         !self.free_runs().iter().any(fits)
     }
 
-    /// No page may be left with memory.
     pub fn drain(&mut self) {
         while !self.collapsing.is_empty() {
             self.step(Op::EndCollapse { error: None, took_ns: 0 }).expect("the end of a collapse is not refused");
@@ -448,7 +424,6 @@ impl<G: Geometry> World<G> {
 }
 
 impl World<Huge2M> {
-    /// Page frames place short spans.
     pub fn with_frames(capacity: u32, thp: ThpMode, backing: HugeBacking) -> Self {
         let mut world = Self::new(capacity, thp, backing);
         let zone = frames::zone(world.capacity);
@@ -460,13 +435,11 @@ impl World<Huge2M> {
 
 impl<G: Geometry> Drop for World<G> {
     fn drop(&mut self) {
-        // SAFETY: `new`'s box. The heap, the only other user, is dropped without touching its
-        // table.
+        // SAFETY: `new`'s box. Dropping the heap does not touch its table.
         drop(unsafe { Box::from_raw(self.trackers) });
     }
 }
 
-/// The long tests.
 pub fn full() -> bool {
     std::env::var_os("CRATON_FULL").is_some_and(|v| v == "1")
 }

@@ -1,4 +1,4 @@
-//! Instructions out of arbitrary bytes, and their interpreter: for fuzzing and random tests.
+//! Instructions out of arbitrary bytes, and their interpreter.
 
 use super::{Op, World};
 use arbitrary::{Arbitrary, Unstructured};
@@ -6,12 +6,9 @@ use craton_base::{CollapseError, Geometry, Huge2M, Huge64K, HugePageId};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, ThpMode};
 
-/// A longer program finds nothing more.
 const LONGEST: usize = 400;
-/// Soon full; with regions.
 const CAPACITIES: [u32; 3] = [5, 40, 640];
 
-/// In pages.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Size {
     Few(u8),
@@ -21,7 +18,6 @@ pub enum Size {
     Any(u32),
 }
 
-/// Of release.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Way {
     Never,
@@ -75,7 +71,6 @@ pub struct Program {
     capacity: u32,
     thp: ThpMode,
     from: u32,
-    /// On hugepages of 8 pages.
     tiny: bool,
     pub instructions: Vec<Instruction>,
 }
@@ -116,7 +111,6 @@ impl<'a> Arbitrary<'a> for Program {
 }
 
 impl Program {
-    /// Walks every invariant after each instruction.
     pub fn run(&self) {
         if self.tiny { self.run_on::<Huge64K>() } else { self.run_on::<Huge2M>() }
     }
@@ -135,7 +129,7 @@ impl Program {
 impl<G: Geometry> World<G> {
     fn execute(&mut self, instruction: Instruction) {
         let op = match instruction {
-            // The checks in between allow no empty span, nor an alignment that is no power of two.
+            // The checks in between allow no such requests.
             Instruction::Alloc { size, align_log, dense } => {
                 Op::Alloc { pages: size.pages::<G>().max(1), align: 1 << (align_log % 14), dense }
             }

@@ -1,5 +1,5 @@
-//! Prints the cost of an extent in DRAM:
-//! `PAIRS=400000 cargo test --release -p craton-pheap -- cost --nocapture`.
+//! Prints the DRAM of extents: `PAIRS=400000 cargo test --release -p craton-pheap -- cost
+//! --nocapture`.
 
 use super::world::{DATA, config};
 use crate::extents::{ExtentKind, Extents};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const LIMIT: u64 = 1 << 30;
 
-/// Words in DRAM, in pages made when first touched.
+/// Pages made when first touched.
 struct Plain {
     pages: Vec<OnceLock<Box<[AtomicU64; 512]>>>,
     len: AtomicU64,

@@ -1,11 +1,10 @@
-//! A crash after any event leaves what was committed, and nothing else.
+//! A crash after any event leaves what was committed.
 
 use super::world::{Line, World, config, redo};
 use crate::extents::{ExtentConfig, ExtentKind, Extents, Home};
 use craton_sim::{Image, Moment, Rng, SimPersistent};
 use std::collections::BTreeMap;
 
-/// Commits up to a step, and the lines that recovery then redoes.
 fn at_step(lines: &[(Line, u64)], step: u64) -> (BTreeMap<u64, u32>, Vec<Home>) {
     let (mut live, mut redone) = (BTreeMap::new(), Vec::new());
     for (line, settled_at) in lines.iter().filter(|(line, _)| line.step <= step) {
@@ -42,13 +41,13 @@ struct Run {
     usage_bytes: u64,
 }
 
-/// Returns the number of images checked, and the world.
+/// Also counts the images.
 fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
     let config = config(run.stripes, run.usage_bytes);
     let mut rng = Rng::new(run.seed);
     let mut world: World<F> = World::new(24 << 20, config);
     let mut checked = 0;
-    // Each line with the step at which its epoch was settled.
+    // With the step that settled it.
     let mut lines: Vec<(Line, u64)> = Vec::new();
     for _ in 0..run.steps {
         world.medium.record();
@@ -83,7 +82,7 @@ fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
                 .for_each(|(_, at)| *at = *step);
         }
         let moments: Vec<Moment> = world.medium.take_moments();
-        // The first moment is the last of the step before.
+        // The first moment belongs to the step before.
         for (nth, moment) in moments.into_iter().enumerate().skip(1) {
             let (live, redone) = at_step(&lines, before + nth as u64);
             for image in moment.new_images(run.images, &mut rng) {
@@ -118,7 +117,7 @@ fn a_dead_process_keeps_what_was_committed() {
     assert!(checked > 1000);
 }
 
-/// B3: a chunk, one in use behind it, and one whose tombstones only the first needs.
+/// A chunk, one in use behind it, and one whose tombstones only the first needs.
 #[test]
 fn b3_chunks_that_wait_for_another_leave_after_it() {
     let config = config(6, 1 << 30);

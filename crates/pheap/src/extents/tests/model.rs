@@ -1,4 +1,4 @@
-//! Any sequence of operations against a list of extents, reopened at the end.
+//! Any sequence of operations, reopened at the end.
 
 use super::world::{World, config, reopen};
 use crate::extents::ExtentKind;

@@ -111,7 +111,7 @@ fn a_full_file_refuses_and_serves_again() {
     // One unit holds the log.
     assert_eq!(pages.len(), 15);
     assert_eq!(world.alloc(1, OBJECT), Err(ExtentError::NoMemory));
-    // Frees go on, though nothing is settled: two entries for each round.
+    // Frees go on, though nothing is settled.
     for round in 0..2000 {
         let page = pages[round % 15];
         world.free(page).unwrap();
@@ -167,7 +167,6 @@ fn e5_memory_goes_back_after_settling_and_time() {
     assert!(world.alloc(1000, OBJECT).is_ok());
 }
 
-/// Write-back ends many epochs in a step: each asks for the excess.
 #[test]
 fn pages_freed_within_a_step_stay_until_the_next() {
     let mut decay = Decay::new();

@@ -33,7 +33,6 @@ fn any_growth_can_be_refused() {
             world.check();
         }
         assert!(refused > 0);
-        // A free still works, and its memory serves again.
         let Some(&page) = world.live.keys().next_back() else { continue };
         let pages = world.live[&page];
         world.free(page).unwrap();
@@ -58,7 +57,6 @@ fn discards_and_shrinking_can_be_refused() {
     world.check();
 }
 
-/// Threads allocate and free while another settles and ticks.
 #[test]
 fn threads_get_different_pages() {
     let medium = SimCached::new(65_536, 256 << 20);

@@ -12,10 +12,9 @@ pub(super) fn config(stripes: u32, usage_bytes: u64) -> ExtentConfig {
     ExtentConfig { data: DATA, log: LogConfig { stripes, usage_bytes, ..LogConfig::new(4096, 0x5a17) } }
 }
 
-/// A committed redo line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// The medium's step at its commit.
+    /// At its commit.
     pub(super) step: u64,
     pub(super) epoch: u64,
     pub(super) home: Home,
@@ -40,7 +39,7 @@ pub(super) struct Under {
 pub(super) struct World<const F: bool> {
     pub(super) medium: SimPersistent<F>,
     pub(super) extents: Extents,
-    /// Committed operations.
+    /// Committed.
     pub(super) live: BTreeMap<u64, u32>,
     pub(super) under: Vec<Under>,
     pub(super) lines: Vec<Line>,
@@ -90,7 +89,7 @@ impl<const F: bool> World<F> {
         match stage {
             Stage::Planned => {
                 if !is_alloc {
-                    // A line about a word of the object: the worst case, which the heap would drop.
+                    // A line about a word of the object, which the heap would drop.
                     let home = Home { at: plan.page * PAGE_BYTES, value: 0xdead_0000 + step };
                     self.lines.push(Line { step, epoch, home, what: None });
                 }
@@ -116,7 +115,7 @@ impl<const F: bool> World<F> {
         }
     }
 
-    /// Begins an epoch, and settles the one before if its lines are stored.
+    /// Begins an epoch; settles the one before if its lines are stored.
     pub(super) fn settle(&mut self) {
         self.epoch += 1;
         self.extents.begin_epoch(self.epoch);
@@ -133,7 +132,7 @@ impl<const F: bool> World<F> {
         }
         self.medium.fence();
         self.settled.push((old, self.medium.steps()));
-        // A line that was redone once is never redone again.
+        // A line redone once is never redone again.
         self.lines.iter_mut().filter(|line| line.epoch <= old).for_each(|line| line.epoch = 0);
         self.extents.settled(old);
     }
@@ -180,7 +179,7 @@ impl<const F: bool> World<F> {
         self.extents.check().unwrap();
         let mut expected = self.live.clone();
         for Under { plan, is_alloc, stage } in &self.under {
-            // Planned extents are the map's already; freed ones until the end.
+            // Planned extents are in the map already.
             if *is_alloc || *stage != Stage::Planned {
                 expected.insert(plan.page, plan.pages);
             }
@@ -191,7 +190,6 @@ impl<const F: bool> World<F> {
     }
 }
 
-/// As recovery does before the extents are rebuilt.
 pub(super) fn redo<const F: bool>(medium: &SimPersistent<F>, lines: impl Iterator<Item = Home>) {
     for home in lines {
         if home.at < medium.len() {

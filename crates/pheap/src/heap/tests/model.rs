@@ -1,12 +1,11 @@
-//! What threads of a loom model may race on, touched while one thread runs.
+//! What threads of a loom model may race on.
 
 use super::Heap;
 use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Touches the heap's atomics, and the claims of the objects at these offsets. The calling
-    /// thread gets the first lane.
+    /// Touches atomics and objects' claims while one thread runs, which gets the first lane.
     pub fn touch(&self, objects: &[u64]) {
         for word in [&self.epoch, &self.settled, &self.counter, &self.generation, &self.now_ms] {
             word.load(Ordering::Relaxed);

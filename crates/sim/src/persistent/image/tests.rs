@@ -33,7 +33,6 @@ fn new_images_are_those_that_the_moment_before_lacks() {
             _ => medium.store(at, rng.below(3)),
         }
         if round % 7 == 0 {
-            // Few enough to list all.
             (0..40).for_each(|word| medium.flush(8 * word));
             medium.fence();
         }

@@ -4,7 +4,7 @@ use crate::SimMedium;
 #[test]
 fn the_reflush_distance_counts_distinct_lines_in_between() {
     let medium = SimMedium::new(1 << 16, 1 << 16);
-    // A, B, C, D, A: the paper's distance 3; then A again, and C at distance 2.
+    // A, B, C, D, A: the paper's distance 3.
     for page in [0, 1, 2, 3, 0, 0, 2, 4, 5, 6, 7, 0] {
         medium.flush(4096 * page);
     }

@@ -1,4 +1,4 @@
-//! The states one by one; `tests/loom_background.rs` has the races.
+//! `tests/loom_background.rs` has the races.
 
 use super::*;
 use core::cell::Cell;

@@ -8,9 +8,9 @@ struct Seen {
 }
 
 /// # Safety
-/// The argument is the test's.
+/// `arg` is a [`Seen`].
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
-    // SAFETY: the tests pass it so.
+    // SAFETY: by the contract.
     let seen = unsafe { &*arg.cast::<Seen>() };
     seen.calls.fetch_add(1, Relaxed);
     seen.limit.store(limit, Relaxed);
@@ -47,7 +47,6 @@ fn while_another_thread_is_in_it_the_function_is_not_called() {
     seen.callback.caller.store(1, Relaxed);
     seen.callback.call(10, 11);
     assert_eq!(seen.calls.load(Relaxed), 0);
-    // The forked child has no other thread.
     seen.callback.forked();
     seen.callback.call(10, 11);
     assert_eq!(seen.calls.load(Relaxed), 1);
