@@ -551,9 +551,9 @@ fn a_prompt_takes_the_same_commands() {
         "{}",
         right.out
     );
-    let wrong = ask("reffs 0x10\nrefs 0x10\n--pid 1 stats\nstats\n");
+    let wrong = ask("reffs 0x10\nrefs 0x10\nshell\nstats\n");
     assert_eq!(wrong.status, 1);
-    for text in ["reffs", "no live object is at 0x10", "the prompt stays with its process"] {
+    for text in ["'reffs'", "no live object is at 0x10", "this is the prompt already"] {
         assert!(wrong.err.contains(text), "{text}: {}", wrong.err);
     }
     assert!(wrong.out.contains("live objects"), "{}", wrong.out);

@@ -53,9 +53,9 @@ pub fn users_text(name: &str, found: &Users, all: bool) -> String {
         let first = user.name.first().map_or("", String::as_str);
         let kind = if user.kind == "class" { String::new() } else { format!("{} ", user.kind) };
         text += &format!(
-            "\n{}, {share:.1} %, {} objects such as {:#x}: {kind}{}\n",
+            "\n{}, {share:.1} %, {} such as {:#x}: {kind}{}\n",
             bytes(user.bytes),
-            count(user.objects),
+            objects(user.objects),
             user.example,
             plain(first)
         );
@@ -70,11 +70,15 @@ pub fn histogram_text(name: &str, found: &Histogram, all: bool) -> String {
     let most = if all { usize::MAX } else { SHOWN };
     let rows = found.rows.iter().take(most).map(|row| {
         let first = if row.first_word.is_empty() { "-".to_owned() } else { plain(&row.first_word) };
-        vec![count(row.object_bytes), count(row.objects), bytes(row.bytes), format!("{:#x}", row.example), first]
+        vec![first, count(row.object_bytes), count(row.objects), bytes(row.bytes), format!("{:#x}", row.example)]
     });
-    let head = ["size", "objects", "bytes", "such as", "first word points to"];
+    let head = ["first word points to", "size", "objects", "bytes", "such as"];
     let text = format!("{name}: {} live objects, {}\n\n", count(found.objects), bytes(found.bytes));
-    text + &table(&head, rows, &[4]) + &more(found.rows.len(), most)
+    text + &table(&head, rows, &[0]) + &more(found.rows.len(), most)
+}
+
+fn objects(objects: u64) -> String {
+    format!("{} object{}", count(objects), if objects == 1 { "" } else { "s" })
 }
 
 fn more(all: usize, most: usize) -> String {

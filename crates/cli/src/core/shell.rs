@@ -8,7 +8,7 @@ use super::core;
 use crate::args::{self, CoreTask};
 use crate::failure::Failure;
 use crate::terminal::say;
-use clap::{Args as _, Command, FromArgMatches as _};
+use clap::{Command, FromArgMatches as _, Subcommand as _};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -71,21 +71,23 @@ fn perform(target: &args::Core, line: &str) -> bool {
     if words.is_empty() || words[0].starts_with('#') {
         return true;
     }
-    let parser = args::Core::augment_args(Command::new("core").no_binary_name(true).disable_help_flag(false));
-    let parsed = parser.try_get_matches_from(&words).and_then(|matches| args::Core::from_arg_matches(&matches));
-    let mut wanted = match parsed {
-        Ok(wanted) => wanted,
+    let parser = CoreTask::augment_subcommands(
+        Command::new("craton").no_binary_name(true).subcommand_required(true).disable_version_flag(true),
+    );
+    let parsed = parser.try_get_matches_from(&words).and_then(|matches| CoreTask::from_arg_matches(&matches));
+    let task = match parsed {
+        Ok(CoreTask::Shell) => {
+            say("craton: this is the prompt already; `help` lists the commands\n");
+            return false;
+        }
+        Ok(task) => task,
         Err(error) => {
-            let text = error.render().to_string();
-            say(&text);
+            say(&error.render().to_string());
             return !error.use_stderr();
         }
     };
-    if wanted.pid.is_some() || wanted.core.is_some() || matches!(wanted.task, CoreTask::Shell) {
-        say("craton: the prompt stays with its process or core file; give a command such as `stats`\n");
-        return false;
-    }
-    (wanted.pid, wanted.core, wanted.exe) = (target.pid, target.core.clone(), target.exe.clone());
+    let (core_file, exe) = (target.core.clone(), target.exe.clone());
+    let wanted = args::Core { pid: target.pid, core: core_file, exe, json: None, task };
     match core(&wanted) {
         Ok(_) => true,
         Err(failure) => {
