@@ -1,9 +1,10 @@
 //! The server: threads that wait for sockets, and what they share.
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
-//! all workers at once. The first worker accepts and hands connections out in turn. On a disk the
-//! workers flush the log, or a thread with an interval; the keeper reads directories, frees cleared
-//! trees, and makes sync points of the heap.
+//! all workers at once. The first worker accepts and hands connections out in turn. On a disk a
+//! thread flushes the log, with an interval; without one the first worker does, which gets each
+//! connection once that writes. The keeper reads directories, frees cleared trees, and makes sync
+//! points of the heap.
 //! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
 //! room; any other failure of the log or of a sync point ends the server.
 
@@ -25,8 +26,9 @@ use crate::log::Log;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use commands::Context;
+use connection::Connection;
 use group::Group;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpListener;
 use mio::{Poll, Waker};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,12 +71,17 @@ pub(crate) struct Shared<S: Store> {
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
     wakers: Vec<Waker>,
-    /// Accepted, by worker.
-    handed: Vec<Mutex<Vec<TcpStream>>>,
+    /// Accepted, or of another worker, by worker.
+    handed: Vec<Mutex<Vec<Connection>>>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
 impl<S: Store> Shared<S> {
+    fn hand(&self, worker: usize, connection: Connection) {
+        self.handed[worker].lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.wake(worker);
+    }
+
     fn wake(&self, worker: usize) {
         // A worker that cannot be woken has ended.
         let _ = self.wakers[worker].wake();

@@ -417,7 +417,9 @@ impl<M: Medium + Space> Heap<M> {
         let class = &self.classes[number];
         let mut crowded = None;
         let mut held = None;
-        for object in objects {
+        let are_alike = |a: &Cached, b: &Cached| a.at() / UNIT == b.at() / UNIT && !a.is_guest() && !b.is_guest();
+        for alike in objects.chunk_by(are_alike) {
+            let object = alike[0];
             // A slab with taken objects keeps its place.
             let Some(tag) = self.units.get(object.at()) else { continue };
             if held.as_ref().is_none_or(|(arena, _)| *arena != tag.arena) {
@@ -429,7 +431,7 @@ impl<M: Medium + Space> Heap<M> {
             if object.is_guest() {
                 slabs.release_guest(tag.slab, &self.classes[tag.class], object.as_guest());
             } else {
-                slabs.release(tag.slab, class, object.mid());
+                slabs.release(tag.slab, class, alike.iter().map(|object| object.mid()));
             }
             if slabs.is_crowded(tag.slab) {
                 crowded = Some((*arena, tag.class));

@@ -209,14 +209,17 @@ impl Arena {
         found.pop()
     }
 
-    pub fn release(&mut self, index: usize, class: &Class, mid: u32) {
+    /// Makes objects of a slab, by mid, free.
+    pub fn release(&mut self, index: usize, class: &Class, mids: impl Iterator<Item = u32> + Clone) {
         let slab = &mut self.slabs[index];
-        let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
-        debug_assert!(slab.taken[word] & bit != 0, "released twice");
-        slab.taken[word] &= !bit;
-        slab.free += 1;
+        for mid in mids.clone() {
+            let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
+            debug_assert!(slab.taken[word] & bit != 0, "released twice");
+            slab.taken[word] &= !bit;
+            slab.free += 1;
+        }
         self.relist(index, class.objects);
-        self.widen(index, class, class.index_of(mid));
+        self.widen(index, class, mids.map(|mid| class.index_of(mid)));
     }
 
     /// The slab's class has too many empty ones.

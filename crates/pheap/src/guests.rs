@@ -108,8 +108,11 @@ fn next_set(bits: &Granules, from: u32) -> Option<u32> {
 }
 
 fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
-    let word = |i: usize| medium.word(slab + SLAB_GUESTS + 8 * i as u64).load(Ordering::Relaxed);
-    std::array::from_fn(word)
+    let at = slab + SLAB_GUESTS;
+    match medium.words(at, WORDS).and_then(|words| words.first_chunk::<WORDS>()) {
+        Some(words) => words.each_ref().map(|word| word.load(Ordering::Relaxed)),
+        None => std::array::from_fn(|i| medium.word(at + 8 * i as u64).load(Ordering::Relaxed)),
+    }
 }
 
 pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {

@@ -3,7 +3,9 @@
 //! **What.** A connection that wrote requests a ticket and keeps its replies. The next sync point
 //! makes all tickets requested before it durable. The worker that has run all commands that had
 //! arrived makes it ([`Group::lead`]), unless one is under way: then the next one serves it too.
-//! With an interval a thread makes the sync points ([`Group::run`]).
+//! With an interval a thread makes the sync points ([`Group::run`]). A leader first waits for as
+//! many connections as the last sync point served, at most as long as that took
+//! ([`Group::is_due`]): clients that send the next commands upon a reply all come back.
 //!
 //! **Cost.** A leader sends its own replies without a wake-up. Others run commands meanwhile.
 //!
@@ -37,6 +39,9 @@ struct State {
     failed: Option<StoreError>,
     /// Tickets up to here have failed, if `done` is below.
     failed_to: u64,
+    /// Tickets of the last sync point, and its time.
+    served: u64,
+    took: Duration,
 }
 
 /// After this time a full disk is tried again.
@@ -106,6 +111,12 @@ impl Group {
         }
     }
 
+    /// Whether a leader that has waited so long should make a sync point.
+    pub fn is_due(&self, waited: Duration) -> bool {
+        let state = self.state();
+        state.wanted >= state.served || waited >= state.took
+    }
+
     /// Makes a sync point in this thread, if one is requested and none is under way. Wakes other
     /// workers that it has served, and those that requested one meanwhile.
     pub fn lead(&self, worker: usize, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn(usize)) -> bool {
@@ -122,13 +133,15 @@ impl Group {
             return None;
         }
         state.is_led = true;
-        state.wanted = 0;
+        state.served = std::mem::take(&mut state.wanted);
         state.begun += 1;
         let (begun, waiting) = (state.begun, std::mem::take(&mut state.waiting));
         drop(state);
+        let start = Instant::now();
         let result = sync();
+        let took = start.elapsed();
         let mut state = self.state();
-        state.is_led = false;
+        (state.is_led, state.took) = (false, took);
         match result {
             Ok(()) => (state.done, state.failed) = (begun, None),
             Err(error) if error.is_full() && !state.is_stopped => {
@@ -220,6 +233,23 @@ mod tests {
         });
         assert!(!group.lead(0, sync, |_| {}), "no ticket is asked for");
         assert!(syncs.load(Ordering::SeqCst) <= 600);
+    }
+
+    #[test]
+    fn a_leader_waits_for_as_many_connections_as_the_last_sync_point_served() {
+        let group = Group::default();
+        let sync = || {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(())
+        };
+        (0..3).for_each(|worker| _ = group.ticket(worker));
+        assert!(group.is_due(Duration::ZERO), "none was served before");
+        assert!(group.lead(0, sync, |_| {}));
+        (0..2).for_each(|worker| _ = group.ticket(worker));
+        assert!(!group.is_due(Duration::ZERO), "a third may come back");
+        assert!(group.is_due(Duration::from_secs(1)), "it took less");
+        group.ticket(2);
+        assert!(group.is_due(Duration::ZERO));
     }
 
     #[test]

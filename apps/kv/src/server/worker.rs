@@ -6,7 +6,7 @@ use super::Shared;
 use super::connection::{Connection, State};
 use super::group::Ticket;
 use crate::store::Store;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -16,6 +16,10 @@ pub const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 
 const CHUNK: usize = 64 << 10;
+
+/// Where workers flush the log, it has the connections that write: then one flush serves them all,
+/// and no other thread must be woken for it.
+const WRITER: usize = 0;
 
 /// How long replies wait for more commands before a sync point.
 const MOST_WAIT: Duration = Duration::from_millis(2);
@@ -67,7 +71,7 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
         let is_idle = events.is_empty() && again.is_empty();
         for event in &events {
             match event.token() {
-                WAKER => worker.woken(i),
+                WAKER => worker.woken(),
                 LISTENER => accepts = true,
                 Token(token) => {
                     if event.is_read_closed()
@@ -95,10 +99,10 @@ fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize
             Ok((socket, _)) => {
                 // Replies leave at once; a later read finds a client that is gone.
                 let _ = socket.set_nodelay(true);
-                let i = *next % shared.handed.len();
+                shared.context.counters.connections.fetch_add(1, Ordering::Relaxed);
+                shared.context.counters.connected.fetch_add(1, Ordering::Relaxed);
+                shared.hand(*next % shared.handed.len(), Connection::new(socket));
                 *next += 1;
-                shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner).push(socket);
-                let _ = shared.wakers[i].wake();
             }
             Err(why) if why.kind() == std::io::ErrorKind::WouldBlock => return false,
             Err(why) if why.kind() == std::io::ErrorKind::ConnectionAborted => {}
@@ -108,10 +112,9 @@ fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize
 }
 
 impl<S: Store> Worker<'_, S> {
-    /// Takes new connections, and checks tickets.
-    fn woken(&mut self, i: usize) {
-        let sockets = std::mem::take(&mut *self.shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner));
-        sockets.into_iter().for_each(|socket| self.add(socket));
+    /// Takes handed connections, and checks tickets.
+    fn woken(&mut self) {
+        self.add_handed();
         self.decide();
         if !self.held.is_empty() {
             // They requested it during the last sync point.
@@ -154,7 +157,13 @@ impl<S: Store> Worker<'_, S> {
     /// Makes the sync point for its connections once it is idle: one for many commands takes as
     /// long as one for few.
     fn lead(&mut self, is_idle: bool) {
-        if !self.leads || !is_idle && self.since.elapsed() < MOST_WAIT {
+        let waited = self.since.elapsed();
+        if !self.leads || !is_idle && waited < MOST_WAIT {
+            return;
+        }
+        if waited < MOST_WAIT && self.shared.group.as_ref().is_some_and(|group| !group.is_due(waited)) {
+            // The clients may need this processor.
+            std::thread::yield_now();
             return;
         }
         self.leads = false;
@@ -164,19 +173,45 @@ impl<S: Store> Worker<'_, S> {
         }
     }
 
-    fn add(&mut self, mut socket: TcpStream) {
+    fn add_handed(&mut self) {
+        let handed = std::mem::take(&mut *self.shared.handed[self.i].lock().unwrap_or_else(PoisonError::into_inner));
+        handed.into_iter().for_each(|connection| self.add(connection));
+    }
+
+    fn add(&mut self, mut connection: Connection) {
         let token = self.free.pop().unwrap_or(self.connections.len());
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.poll.registry().register(&mut socket, Token(token), interest).is_err() {
-            self.free.push(token);
-            return;
-        }
         if token == self.connections.len() {
             self.connections.push(None);
         }
-        self.connections[token] = Some(Connection::new(socket));
-        self.shared.context.counters.connections.fetch_add(1, Ordering::Relaxed);
-        self.shared.context.counters.connected.fetch_add(1, Ordering::Relaxed);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self.poll.registry().register(&mut connection.socket, Token(token), interest).is_err() {
+            self.free.push(token);
+            self.shared.context.counters.connected.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let waits = connection.ticket.is_some();
+        self.connections[token] = Some(connection);
+        if waits {
+            self.held.push(token);
+        }
+    }
+
+    /// Requests a sync point for a connection that wrote, of the worker that has such connections.
+    fn hold(&mut self, token: usize) {
+        let Some(group) = &self.shared.group else { return };
+        let moves = self.shared.led.is_some() && self.i != WRITER;
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        connection.ticket = Some(group.ticket(if moves { WRITER } else { self.i }));
+        if moves
+            && self.poll.registry().deregister(&mut connection.socket).is_ok()
+            && let Some(connection) = self.connections[token].take()
+        {
+            self.free.push(token);
+            self.shared.hand(WRITER, connection);
+            return;
+        }
+        self.held.push(token);
+        self.want_lead();
     }
 
     fn serve(&mut self, token: usize) {
@@ -191,13 +226,7 @@ impl<S: Store> Worker<'_, S> {
         match state {
             State::Open => {}
             State::Ready => self.ready.push(token),
-            State::Wrote => {
-                if let Some(Some(connection)) = self.connections.get_mut(token) {
-                    connection.ticket = self.shared.group.as_ref().map(|group| group.ticket(self.i));
-                    self.held.push(token);
-                    self.want_lead();
-                }
-            }
+            State::Wrote => self.hold(token),
             State::Closed => self.close(token),
             State::Shutdown => {
                 self.close(token);
@@ -219,6 +248,7 @@ impl<S: Store> Worker<'_, S> {
         let end = Instant::now() + LAST_REPLIES;
         let mut events = Events::with_capacity(256);
         while Instant::now() < end {
+            self.add_handed();
             self.shared.lead(self.i);
             let mut waits = false;
             for connection in self.connections.iter_mut().flatten() {

@@ -40,10 +40,12 @@ impl Slab {
 }
 
 impl Arena {
-    /// An object has become free: the gap around it may be the largest.
-    pub(super) fn widen(&mut self, index: usize, class: &Class, object: u32) {
+    /// Objects have become free: the gap around one may be the largest.
+    pub(super) fn widen(&mut self, index: usize, class: &Class, mut objects: impl Iterator<Item = u32>) {
         let slab = &mut self.slabs[index];
-        if slab.gap < MOST {
+        while slab.gap < MOST
+            && let Some(object) = objects.next()
+        {
             slab.gap = slab.gap.max(slab.run_around(class, object));
         }
         self.relist_gap(index, class.objects);
@@ -132,7 +134,7 @@ impl Arena {
         self.relist(index, class.objects);
         let within = class.index_within(guest.offset() + guest.bytes() / 2);
         match within.filter(|object| !self.slabs[index].is_taken(class.mid_of(*object))) {
-            Some(object) => self.widen(index, class, object),
+            Some(object) => self.widen(index, class, std::iter::once(object)),
             None => self.relist_gap(index, class.objects),
         }
     }
