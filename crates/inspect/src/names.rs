@@ -13,21 +13,21 @@ use std::collections::HashMap;
 
 /// In the file's numbering.
 #[derive(Debug, PartialEq, Eq)]
-struct Function {
+pub(crate) struct Function {
     at: u64,
     bytes: u64,
-    name: String,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Default)]
-struct Image {
+pub(crate) struct Image {
     /// Offset in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
 }
 
 impl Image {
-    fn parse(file: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(file: &[u8]) -> Option<Self> {
         let file = ElfFile64::<LittleEndian, _>::parse(file).ok()?;
         let is_function = |s: &object::read::elf::ElfSymbol64<'_, '_, LittleEndian>| {
             s.kind() == SymbolKind::Text && s.address() != 0 && !s.is_undefined()
@@ -47,12 +47,12 @@ impl Image {
         Some(Self { loaded, functions })
     }
 
-    fn address(&self, in_file: u64) -> Option<u64> {
+    pub(crate) fn address(&self, in_file: u64) -> Option<u64> {
         let (from, _, at) = self.loaded.iter().find(|(from, len, _)| in_file.wrapping_sub(*from) < *len)?;
         Some(at.wrapping_add(in_file - from))
     }
 
-    fn function(&self, at: u64) -> Option<&Function> {
+    pub(crate) fn function(&self, at: u64) -> Option<&Function> {
         let i = self.functions.partition_point(|function| function.at <= at).checked_sub(1)?;
         let function = &self.functions[i];
         (function.bytes == 0 || at - function.at < function.bytes).then_some(function)

@@ -3,10 +3,10 @@
 //! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), the process's limits ([`process`], [`cgroup`], [`cpus`], [`thp`]), files
-//! written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as persistent
-//! memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), pages that files show
-//! ([`shared_page`]), stamps ([`Stamps`]), reports without memory ([`Line`], [`unwind`],
-//! [`names`]).
+//! written through memory ([`FileMap`]) or once ([`OutFile`]), cache-line write-back
+//! ([`WriteBack`]), files as persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]),
+//! pages that files show ([`shared_page`]), stamps ([`Stamps`]), reports without memory ([`Line`],
+//! [`unwind`], [`names`]).
 //! **Units.** Bytes, or as named; heap ranges in pages of 8 KiB. The machine's page size is found
 //! at run time.
 //! **Threads.** [`Mutex`] synchronises; the rest is under a lock of the layer above, or a pure
@@ -36,6 +36,7 @@ pub mod mapping;
 pub mod maps;
 mod mutex;
 pub mod names;
+mod out_file;
 mod pagemap;
 mod persist;
 #[cfg(not(loom))]
@@ -66,6 +67,7 @@ pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::rank::trust as trust_lock_order;
 pub use mutex::{Guard, Mutex, Rank};
+pub use out_file::OutFile;
 pub use persist::WriteBack;
 #[cfg(not(loom))]
 pub use persistent_file::PersistentFile;

@@ -207,6 +207,19 @@ options! {
         more: "Read from `/proc/pressure/memory` and the control group's `memory.pressure`. At most 256 MiB each \
                five seconds."
     }
+    Profile profile {
+        form: Amount(&["auto", "off"], 1), default: "auto", when: Live,
+        refusal: "bad value (auto, off, or bytes above 0, such as 64K); ignored",
+        text: "how many allocated bytes pass between two samples of the heap profile",
+        more: "`auto` is 512 KiB, and more while samples would take more than 0.25 percent of the time. `craton profile` \
+               shows the profile. See [profile.md](profile.md)."
+    }
+    ProfileFile profile_file {
+        form: Path, default: "", when: Live,
+        refusal: "bad value (a path of at most 511 bytes); ignored",
+        text: "writes the heap profile into the file at exit",
+        more: "`%p` stands for the process id. `craton profile FILE` shows it."
+    }
     Quarantine quarantine {
         form: Bytes(1 << 40), default: "16777216", when: Live,
         refusal: "bad value (0 to 1T bytes, such as 64M); ignored",

@@ -21,7 +21,7 @@ use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
 use crate::thread::nested;
 use crate::thread::tls;
-use crate::{debug, govern};
+use crate::{debug, govern, sampling};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PageRange;
 use craton_heap::Misuse;
@@ -151,6 +151,10 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
         other => cache_for(other),
     };
     let saved = errno();
+    // Before another thread's object may get the address.
+    if HEAP.page_of(pointer as usize).is_none() {
+        sampling::freed(pointer);
+    }
     // SAFETY: it is this thread's cache, and by the contract.
     let result = nested::within(|| unsafe {
         match HEAP.take_back(cache, pointer)? {

@@ -6,7 +6,7 @@ use super::apart::realloc_in_handler;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::statics::{HEAP, HEAPS};
 use crate::thread::{nested, tls};
-use crate::{debug, govern, size_class};
+use crate::{debug, govern, sampling, size_class};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
@@ -56,11 +56,18 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return unsafe { realloc_small(pointer, class, size) };
     }
     let saved = errno();
+    let sampled = sampling::small_sample(pointer);
     let resized = nested::within(|| match found {
         Found::Owned(object) => HEAPS.over(&HEAP).resize(object, size).then_some(pointer),
-        _ => HEAP.resize(pointer, found, size),
+        _ => match sampled {
+            Some(old) => sampling::sample_stays(old, size).then_some(pointer),
+            None => HEAP.resize(pointer, found, size),
+        },
     });
     if let Some(same) = resized {
+        if sampled.is_none() && matches!(found, Found::Large { .. } | Found::Huge(_)) {
+            sampling::resized(pointer, same, size);
+        }
         govern::run_chores();
         return Ok(with_errno(same, saved));
     }

@@ -34,6 +34,8 @@ pub enum Rank {
     Recorder,
     TraceAsked,
     TracePath,
+    Profile,
+    ProfilePath,
 }
 
 #[cfg(all(debug_assertions, not(loom)))]
@@ -66,7 +68,7 @@ mod witness {
     use crate::{Line, thread};
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
-    const RANKS: usize = Rank::TracePath as usize + 1;
+    const RANKS: usize = Rank::ProfilePath as usize + 1;
     /// Threads watched at a time.
     const THREADS: usize = 64;
 
