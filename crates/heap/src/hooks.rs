@@ -43,8 +43,6 @@ pub enum Event {
     ProcessorRefill { class: usize, objects: u32 },
     /// Large objects were allocated. The hook returns the number so far.
     LargeAllocs(u32),
-    /// A sample of the profile, in the region, is freed.
-    SampleFreed { at: *mut u8 },
     /// The heap mapped a huge object.
     HugeAlloc,
     /// The live bytes of huge objects changed.

@@ -21,8 +21,6 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
 use craton_pages::{LargeCache, PageHeapExt};
 
-/// A shorter span was a small object's, as a sample.
-const MIN_KEPT_SAMPLE: Pages = Pages(16);
 /// New guard pages in a period of 2²² ns (4.2 ms). One costs 2 to 3 µs with its removal.
 const MOST_GUARDS: u64 = 16;
 const GUARD_PERIOD_SHIFT: u32 = 22;
@@ -134,14 +132,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if span.len == Pages(0) {
             self.given_twice(first);
         }
-        let is_sample = length.is_sample();
-        if is_sample {
-            H::event(Event::SampleFreed { at: self.address(first) });
-        }
         length.set_gone(span.len);
         self.set_marks(span, 0, false);
-        // The few spans of small samples would be drained before the heap grows.
-        if is_sample && span.len < MIN_KEPT_SAMPLE { Some(span) } else { self.keep_span(span) }
+        self.keep_span(span)
     }
 
     /// Keeps a freed span in front of the page heap. Returns one that must go there.
@@ -209,21 +202,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let resized = self.lock_pages().resize(span, longer).map(|_| ());
         self.begin_guarded(if resized.is_ok() { PageRange::new(first, longer) } else { span });
         resized
-    }
-
-    /// Makes a live large object a sample, or no longer one; `false` for another object.
-    pub fn set_sample(&self, object: *mut u8, sample: bool) -> bool {
-        let first = self.large_at(object as usize);
-        if let Some(first) = first {
-            self.length(first).set_sample(sample);
-        }
-        first.is_some()
-    }
-
-    /// Whether a large object is a sample.
-    #[inline]
-    pub fn is_sample(&self, object: *mut u8) -> bool {
-        self.large_at(object as usize).is_some_and(|first| self.length(first).is_sample())
     }
 
     /// A kept span for an object aligned to a page; else null.

@@ -2,8 +2,7 @@
 //!
 //! **State.** A word for each page, apart from the records: a large object's program may touch
 //! little of it. Pages of the span; top bit: of the freed large object that began there; next bit:
-//! its last page is a guard page, also while it is kept; third: the object is a sample of the
-//! profile.
+//! its last page is a guard page, also while it is kept.
 //!
 //! **Unsafe.** Declares that zeros are a valid length.
 
@@ -19,23 +18,17 @@ unsafe impl Zeroed for SpanLength {}
 
 const GONE: u32 = 1 << 31;
 const GUARD: u32 = 1 << 30;
-/// Set if the object is a sample of the profile.
-const SAMPLE: u32 = 1 << 29;
-const MARKS: u32 = GONE | GUARD | SAMPLE;
 
 impl SpanLength {
     /// For readers of another process's memory.
-    pub const SHAPE: [(&'static str, usize); 3] = [
-        ("length.gone_bit", GONE as usize),
-        ("length.guard_bit", GUARD as usize),
-        ("length.sample_bit", SAMPLE as usize),
-    ];
+    pub const SHAPE: [(&'static str, usize); 2] =
+        [("length.gone_bit", GONE as usize), ("length.guard_bit", GUARD as usize)];
 
     /// The span's length; 0 when no span begins here.
     #[inline]
     pub fn pages(&self) -> Pages {
         let pages = self.0.load(Relaxed);
-        Pages(if pages & GONE == 0 { pages & !MARKS } else { 0 })
+        Pages(if pages & GONE == 0 { pages & !GUARD } else { 0 })
     }
 
     #[inline]
@@ -55,23 +48,10 @@ impl SpanLength {
         self.0.store(if guarded { others | GUARD } else { others }, Relaxed);
     }
 
-    /// Whether the live object that begins here is a sample of the profile.
-    #[inline]
-    pub fn is_sample(&self) -> bool {
-        self.0.load(Relaxed) & (GONE | SAMPLE) == SAMPLE
-    }
-
-    /// Records that it is, or is not.
-    #[inline]
-    pub fn set_sample(&self, sample: bool) {
-        let others = self.0.load(Relaxed) & !SAMPLE;
-        self.0.store(if sample { others | SAMPLE } else { others }, Relaxed);
-    }
-
     /// Length of the freed large object that began here, if nothing has begun here since.
     pub fn gone(&self) -> Option<Pages> {
         let pages = self.0.load(Relaxed);
-        (pages & GONE != 0).then_some(Pages(pages & !MARKS))
+        (pages & GONE != 0).then_some(Pages(pages & !(GONE | GUARD)))
     }
 
     #[inline]

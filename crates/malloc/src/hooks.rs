@@ -48,7 +48,6 @@ impl Hooks for Here {
                 }
                 return now;
             }
-            Event::SampleFreed { at } => sampling::freed(at),
             Event::ProcessorRefill { class, objects } => sampling::count_processor_refill(class, objects),
             Event::SlabsReused => govern::record_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),

@@ -7,16 +7,10 @@ use crate::profile::tables::{DEPTH, Sample};
 use crate::statics::{HEAP, PROFILE, SEGMENT};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::PAGE_SIZE;
-use craton_heap::beyond::small_stays;
-use craton_heap::size_class::{MAX_CLASSED, class_of, size_of_class};
+use craton_heap::size_class::size_of_class;
 use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_kit::family;
 use craton_os::{precise_ns, process, unwind};
-
-/// Larger objects have a class, but are large: a slab's record takes a page's memory, and spans at
-/// hand serve all lengths. They are counted one by one, and sampled in place.
-pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 /// Requests of a class that precede its sample, at most.
 const MOST_BEFORE: u64 = 8;
@@ -45,43 +39,40 @@ fn is_freed_by_size(size: usize) -> bool {
     size <= MAX_QUICK && PROFILE.trusts.load(Relaxed)
 }
 
-/// A sample for a slow request, if its class's is due.
+/// Whether a slow request is its class's sample.
 #[inline]
-pub(crate) fn alloc(class: usize, size: usize, align: usize, family: u8) -> Option<*mut u8> {
-    if PROFILE.is_pending() { alloc_due(class, size, align, family) } else { None }
+pub(crate) fn is_due(class: usize, size: usize, family: u8) -> bool {
+    PROFILE.is_pending() && is_due_now(class, size, family)
 }
 
 #[cold]
 #[inline(never)]
-fn alloc_due(class: usize, size: usize, align: usize, family: u8) -> Option<*mut u8> {
-    if !PROFILE.is_due(class) || nested::is_nested() {
-        return None;
+fn is_due_now(class: usize, size: usize, family: u8) -> bool {
+    if !PROFILE.is_due(class) || nested::is_nested() || family == family::TRUSTED && size <= MAX_QUICK {
+        return false;
     }
-    if let Some(cache) = tls::own() {
+    tls::own().is_none_or(|cache| {
         // SAFETY: this thread's cache.
-        let cache: &mut ThreadCache = unsafe { &mut *cache };
-        // Another thread's sample, or a request that chance did not choose.
-        if !cache.is_armed(class) && !cache.is_hardened() || !cache.is_empty(class) {
-            return None;
-        }
-        cache.disarm(class);
-        cache.count_sample(class);
-    }
-    // A free by size alone takes any pointer for an object of the class.
-    if align > PAGE_SIZE || family == family::TRUSTED && size <= MAX_QUICK {
-        return None;
-    }
-    let bytes = PROFILE.take_pending(class);
+        let cache: &ThreadCache = unsafe { &*cache };
+        // Else another thread's sample, or a request that chance did not choose.
+        cache.is_empty(class) && (cache.is_armed(class) || cache.is_hardened())
+    })
+}
+
+/// Makes a new object of a class its sample. Where it cannot be one, the class's next is.
+#[cold]
+#[inline(never)]
+pub(crate) fn sample_small(object: *mut u8, class: usize, size: usize) {
     let saved = process::errno();
-    let object = nested::within(|| {
-        let object = HEAP.allocate_large(size.max(1), align, false);
-        if !object.is_null() && bytes > 0 {
-            record(object, size, bytes);
+    nested::within(|| {
+        let bytes = PROFILE.take_pending(class);
+        if !HEAP.begin_sample(object) {
+            PROFILE.add_pending(class, bytes);
+        } else if !record(object, size, bytes) {
+            HEAP.end_sample(object);
         }
-        object
     });
     process::set_errno(saved);
-    (!object.is_null()).then_some(object)
 }
 
 /// Counts a large object, which may become a sample.
@@ -99,16 +90,16 @@ fn sample_large(object: *mut u8, size: usize) {
         return;
     }
     let saved = process::errno();
-    nested::within(|| record(object, size, PROFILE.weight(size)));
+    nested::within(|| _ = record(object, size, PROFILE.weight(size)));
     process::set_errno(saved);
 }
 
-/// `bytes`: what the sample stands for.
+/// `bytes`: what the sample stands for. `false`: it was dropped.
 #[inline(never)]
-fn record(object: *mut u8, size: usize, bytes: u64) {
+fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
     // A static program allocates before the C library can unwind.
-    if !SEGMENT.has_started() {
-        return;
+    if !SEGMENT.has_started() || bytes == 0 {
+        return false;
     }
     let began_ns = precise_ns();
     let mut frames = [0; DEPTH];
@@ -117,38 +108,31 @@ fn record(object: *mut u8, size: usize, bytes: u64) {
     let (address, thread) = (object as usize, tls::thread_id());
     let sample = Sample { address, size, bytes, objects, at_ns: began_ns, thread, site: 0 };
     let live = PROFILE.tables.add(sample, &frames[..depth], PROFILE.pace.interval().unwrap_or(0));
-    if live > 0 {
-        // Huge objects have no mark: each free of one looks.
-        HEAP.set_sample(object, true);
-    }
     PROFILE.pace.spend(began_ns, precise_ns(), live);
+    live > 0
 }
 
-/// [`craton_heap::hooks::Event::SampleFreed`]; also before the free of an object outside of the
-/// region, which need not be a sample.
-pub(crate) fn freed(object: *mut u8) {
-    nested::within(|| PROFILE.tables.remove(object as usize, Some(precise_ns)));
+/// Whether a pointer may be a sample's: right for each sample, wrong for few others.
+#[inline(always)]
+pub(crate) fn may_be_sample(pointer: *mut u8) -> bool {
+    PROFILE.tables.may_have(pointer as usize)
 }
 
-/// The size with which a small sample was allocated, for `realloc`.
-pub(crate) fn small_sample(object: *mut u8) -> Option<usize> {
-    if !HEAP.is_sample(object) {
-        return None;
-    }
-    nested::within(|| PROFILE.tables.size_of(object as usize)).filter(|size| *size <= MAX_SLABBED)
-}
-
-/// Whether a small sample stays in place, as another object of its size would. Frees by size expect
-/// the size's pages.
-pub(crate) fn sample_stays(old: usize, size: usize) -> bool {
-    old.max(1).div_ceil(PAGE_SIZE) == size.max(1).div_ceil(PAGE_SIZE)
-        && old <= MAX_CLASSED
-        && small_stays(class_of(old.max(1)), size)
+/// Before an object's memory may serve another: it may be a sample.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_if_sample(object: *mut u8) {
+    nested::within(|| {
+        if PROFILE.tables.remove(object as usize, Some(precise_ns)) {
+            HEAP.end_sample(object);
+        }
+    });
 }
 
 /// A large object was resized: it counts as a new one.
 pub(crate) fn resized(before: *mut u8, object: *mut u8, size: usize) {
-    nested::within(|| PROFILE.tables.remove(before as usize, None));
-    HEAP.set_sample(object, false);
+    if may_be_sample(before) {
+        nested::within(|| PROFILE.tables.remove(before as usize, None));
+    }
     count_large(object, size);
 }

@@ -9,7 +9,7 @@
 
 use crate::debug;
 use crate::front;
-use crate::statics::{HEAP, LENT};
+use crate::statics::LENT;
 use crate::thread::tls;
 use craton_base::{Bytes, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
 use craton_heap::owned::Owned;
@@ -106,12 +106,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         None if is_large => {
             let least = Bytes(given.max(1)).pages_up();
             let has = Pages((bytes / PAGE_SIZE) as u32);
-            // Where a hardened heap had no guard page to install, its place is the object's.
-            let guard = u32::from(HEAP.is_hardened());
-            least.is_some_and(|least| {
-                let most = Pages(LargeCache::most_for(least).0.max(least.0 + guard));
-                (least..=most).contains(&has)
-            })
+            least.is_some_and(|least| (least..=LargeCache::most_for(least).max(least)).contains(&has))
         }
         // `calloc` or an alignment can give small sizes whole pages.
         None => given <= bytes && bytes - given.max(1) < unit,

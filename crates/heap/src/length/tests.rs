@@ -4,7 +4,7 @@ use super::*;
 fn a_length_is_gone_once_its_object_is_freed_and_until_a_span_begins_there() {
     let length = SpanLength::default();
     assert_eq!((length.pages(), length.gone()), (Pages(0), None));
-    for pages in [Pages(1), Pages(500), Pages(SAMPLE - 1)] {
+    for pages in [Pages(1), Pages(500), Pages(GUARD - 1)] {
         length.set_pages(pages);
         assert_eq!((length.pages(), length.gone()), (pages, None));
         length.set_gone(pages);
@@ -25,19 +25,4 @@ fn a_guard_page_stays_while_a_freed_span_is_kept_and_until_a_span_begins_there()
     length.set_guarded(true);
     length.set_pages(Pages(3));
     assert!(!length.is_guarded());
-}
-
-#[test]
-fn an_object_is_a_sample_until_it_is_freed_and_keeps_its_length() {
-    let length = SpanLength::default();
-    length.set_pages(Pages(20));
-    assert!(!length.is_sample());
-    length.set_sample(true);
-    assert_eq!((length.pages(), length.is_sample()), (Pages(20), true));
-    length.set_gone(Pages(20));
-    assert_eq!((length.gone(), length.is_sample()), (Some(Pages(20)), false));
-    length.set_pages(Pages(3));
-    length.set_sample(true);
-    length.set_sample(false);
-    assert_eq!((length.pages(), length.is_sample()), (Pages(3), false));
 }

@@ -1,10 +1,11 @@
 //! Which requests become samples of the profile.
 
-use super::recorder::{ended, events, set_before_sample, watched};
+use super::recorder::{ended, set_before_sample, watched};
 use super::world::World;
-use crate::hooks::{Event, Hooks};
+use crate::hooks::Hooks;
+use crate::misuse::Misuse;
 use crate::size_class;
-use craton_base::PAGE_SIZE;
+use crate::thread_cache::ThreadCache;
 
 const SIZE: usize = 64;
 
@@ -74,20 +75,44 @@ fn a_flush_that_empties_a_list_keeps_its_pops_counted() {
 }
 
 #[test]
-fn the_free_of_a_sample_is_reported_once_and_that_of_another_object_is_not() {
+fn m8_frees_near_a_sample_leave_the_fast_path_until_it_ends() {
+    let (w, class) = (watched(16), size_class::class_of(SIZE));
+    let objects = w.take_all(class, 20);
+    let page = |object: *mut u8| w.heap.page_of(object as usize);
+    let sample = objects[7];
+    assert!(w.heap.begin_sample(sample));
+    assert!(!w.heap.begin_sample(objects[8]), "one on a page");
+    // Further places of the page are cut meanwhile.
+    let more = w.take_all(class, 200);
+    let beside = *more.iter().find(|object| page(**object) == page(sample)).unwrap();
+    let beyond = *more.iter().find(|object| page(**object) != page(sample)).unwrap();
+    let pages = w.heap.view().pages;
+    let near = |object: *mut u8| w.heap.recognise_near_sample(object, pages).map(|(class, _)| class);
+    // SAFETY: the cache is ours; what it takes is given up.
+    let push = |object: *mut u8| unsafe { ThreadCache::push(w.cache, object) };
+    for object in [sample, objects[0], beside] {
+        assert!(!push(object));
+        assert_eq!((near(object), w.heap.recognise(object)), (Some(class), Some(class)));
+        assert_eq!((near(object.wrapping_add(16)), w.heap.recognise(object.wrapping_add(16))), (None, None));
+        assert_eq!(w.usable(object), Ok(SIZE));
+    }
+    assert_eq!((near(beyond), w.heap.recognise(beyond)), (None, Some(class)));
+    w.give(beside).unwrap();
+    assert_eq!(w.give(beside), Err(Misuse::Freed { size: SIZE }));
+    let again = w.take(class);
+    assert!(w.heap.end_sample(sample) && !w.heap.end_sample(sample));
+    assert_eq!((near(sample), w.heap.recognise(sample)), (None, Some(class)));
+    assert!(push(sample) && push(again), "fast again, also for places that were cut meanwhile");
+    w.give_all(objects.into_iter().filter(|object| *object != sample));
+    w.give_all(more.into_iter().filter(|object| *object != beside));
+    w.empty();
+}
+
+#[test]
+fn large_objects_and_addresses_of_nothing_have_no_page_with_a_sample() {
     let w = watched(16);
-    let (sample, other) = (w.large(300 << 10), w.large(300 << 10));
-    assert!(w.heap.set_sample(sample, true) && w.heap.is_sample(sample));
-    assert!(!w.heap.set_sample(w.take(size_class::class_of(SIZE)), true), "only large objects can be marked");
-    assert_eq!(w.usable(sample), Ok((300usize << 10).next_multiple_of(PAGE_SIZE)));
-    events();
-    w.give_all([sample, other]);
-    let freed = |event: &Event| matches!(event, Event::SampleFreed { .. });
-    let reported: std::vec::Vec<Event> = events().into_iter().filter(freed).collect();
-    assert_eq!(reported, [Event::SampleFreed { at: sample }]);
-    // The span may serve again, as an object that is no sample.
-    let again = w.large(300 << 10);
-    assert!(!w.heap.is_sample(again));
-    w.give(again).unwrap();
-    assert!(!events().iter().any(freed));
+    let large = w.large(300 << 10);
+    assert!(!w.heap.begin_sample(large) && !w.heap.end_sample(large));
+    assert!(!w.heap.begin_sample(core::ptr::without_provenance_mut(64)));
+    w.give(large).unwrap();
 }

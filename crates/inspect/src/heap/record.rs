@@ -17,7 +17,6 @@ pub(crate) struct RecordShape {
     gone: u32,
     /// The last page is a guard page, no part of the object.
     guard: u32,
-    sample: u32,
 }
 
 impl RecordShape {
@@ -38,7 +37,6 @@ impl RecordShape {
             class_shift: get("owned_class_shift")? as u32,
             gone: table.get("length.gone_bit")? as u32,
             guard: table.get("length.guard_bit").unwrap_or(0) as u32,
-            sample: table.get("length.sample_bit").unwrap_or(0) as u32,
         })
     }
 
@@ -46,8 +44,7 @@ impl RecordShape {
         let [free, morph, used, carved, last, owner] = self.at;
         Record {
             free: word_in(record, free),
-            pages: u64::from(pages & !(self.gone | self.guard | self.sample))
-                .saturating_sub((pages & self.guard != 0).into()),
+            pages: u64::from(pages & !(self.gone | self.guard)).saturating_sub((pages & self.guard != 0).into()),
             is_gone: pages & self.gone != 0,
             morph: u32_in(record, morph),
             used: u16_in(record, used).into(),

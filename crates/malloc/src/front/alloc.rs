@@ -5,7 +5,6 @@
 
 use super::apart::{malloc_in_handler, malloc_in_handler_class};
 use super::{MAX_SIZE, with_errno};
-pub(crate) use crate::sampling::MAX_SLABBED;
 use crate::start::set_up;
 use crate::statics::{FAILURES, HEAP, LENT, PROCESSOR_CACHES};
 use crate::thread::life::{cache_for, register_threads, server};
@@ -20,6 +19,10 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_kit::family;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
+
+/// Larger objects have a class, but are large: a slab's record takes a page's memory, and spans at
+/// hand serve all lengths. The profile counts them one by one.
+pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
 #[inline(never)]
@@ -42,9 +45,15 @@ pub(super) fn malloc_beyond_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
 #[cold]
 #[inline]
 pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
-    debug::alloc(size, align, family)
-        .or_else(|| sampling::alloc(class, size, align, family))
-        .unwrap_or_else(|| malloc_class(class, align))
+    if let Some(buffer) = debug::alloc(size, align, family) {
+        return buffer;
+    }
+    let is_due = sampling::is_due(class, size, family);
+    let object = malloc_class(class, align);
+    if is_due && !object.is_null() {
+        sampling::sample_small(object, class, size);
+    }
+    object
 }
 
 #[cold]

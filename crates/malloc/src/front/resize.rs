@@ -56,16 +56,12 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         return unsafe { realloc_small(pointer, class, size) };
     }
     let saved = errno();
-    let sampled = sampling::small_sample(pointer);
     let resized = nested::within(|| match found {
         Found::Owned(object) => HEAPS.over(&HEAP).resize(object, size).then_some(pointer),
-        _ => match sampled {
-            Some(old) => sampling::sample_stays(old, size).then_some(pointer),
-            None => HEAP.resize(pointer, found, size),
-        },
+        _ => HEAP.resize(pointer, found, size),
     });
     if let Some(same) = resized {
-        if sampled.is_none() && matches!(found, Found::Large { .. } | Found::Huge(_)) {
+        if matches!(found, Found::Large { .. } | Found::Huge(_)) {
             sampling::resized(pointer, same, size);
         }
         govern::run_chores();

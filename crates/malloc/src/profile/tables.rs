@@ -16,7 +16,7 @@
 
 use core::mem::offset_of;
 use core::slice;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, mapping, process};
 
 /// "\0CRATONP", little-endian.
@@ -29,6 +29,7 @@ const INDEX: usize = 2 * SITES;
 const SAMPLES: usize = 8192;
 /// Live samples, so that the search for one is short.
 const MOST: usize = SAMPLES * 3 / 4;
+const NEAR: usize = 4096;
 /// A sample that lives no longer is short-lived.
 const SHORT_NS: u64 = 10_000_000;
 
@@ -128,13 +129,19 @@ pub(crate) struct Tables {
     /// Of [`All`]; 0 before the first sample.
     at: AtomicUsize,
     lock: Mutex<()>,
+    /// Live samples by a hash of their addresses: most frees of other objects see a 0.
+    near: [AtomicU16; NEAR],
 }
 
 impl Tables {
     pub(crate) const AT: usize = offset_of!(Self, at);
 
     pub(crate) const fn new() -> Self {
-        Self { at: AtomicUsize::new(0), lock: Mutex::ranked(Rank::Profile, ()) }
+        Self {
+            at: AtomicUsize::new(0),
+            lock: Mutex::ranked(Rank::Profile, ()),
+            near: [const { AtomicU16::new(0) }; NEAR],
+        }
     }
 
     pub(crate) fn lock_for_fork(&self, nested: bool) {
@@ -181,22 +188,37 @@ impl Tables {
 
     /// Returns how many live samples there are now; 0: this one was dropped.
     pub(crate) fn add(&self, sample: Sample, frames: &[usize], interval: u64) -> usize {
+        // A huge object's address may come back before its free was counted.
+        self.remove(sample.address, None);
+        let near = self.near(sample.address);
         let sample = Sample { address: hidden(sample.address), ..sample };
-        let added = self.with(true, |all| all.change(|all| all.add(sample, frames, interval)));
-        added.unwrap_or(0)
+        let live = self.with(true, |all| all.change(|all| all.add(sample, frames, interval))).unwrap_or(0);
+        // Relaxed: the object's next owner gets it through a synchronising hand-over.
+        near.fetch_add(u16::from(live > 0), Relaxed);
+        live
     }
 
-    /// `now`: unless the object lives on elsewhere.
-    pub(crate) fn remove(&self, address: usize, now: Option<fn() -> u64>) {
-        self.with(false, |all| {
-            if let Some(place) = all.find(hidden(address)) {
-                all.change(|all| all.remove(place, now));
-            }
-        });
+    /// Returns whether it was a sample. `now`: unless the object lives on elsewhere.
+    pub(crate) fn remove(&self, address: usize, now: Option<fn() -> u64>) -> bool {
+        let removed = self.may_have(address)
+            && self.with(false, |all| {
+                let place = all.find(hidden(address));
+                place.inspect(|place| all.change(|all| all.remove(*place, now))).is_some()
+            }) == Some(true);
+        if removed {
+            self.near(address).fetch_sub(1, Relaxed);
+        }
+        removed
     }
 
-    pub(crate) fn size_of(&self, address: usize) -> Option<usize> {
-        self.with(false, |all| all.find(hidden(address)).map(|place| all.samples[place].size)).flatten()
+    fn near(&self, address: usize) -> &AtomicU16 {
+        &self.near[(address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (u64::BITS - NEAR.ilog2())]
+    }
+
+    /// Whether an address may be a live sample's; right for those that are. Takes no lock.
+    #[inline(always)]
+    pub(crate) fn may_have(&self, address: usize) -> bool {
+        self.near(address).load(Relaxed) != 0
     }
 }
 
@@ -229,10 +251,6 @@ impl All {
     }
 
     fn add(&mut self, mut sample: Sample, frames: &[usize], interval: u64) -> usize {
-        // A huge object's address may come back before its free was counted.
-        if let Some(place) = self.find(sample.address) {
-            self.remove(place, None);
-        }
         let site = if self.header.live_samples as usize >= MOST { None } else { self.site(frames) };
         let header = &mut self.header;
         let Some(site) = site else {
