@@ -14,7 +14,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::Stream;
-use craton_inspect::{CoreFile, Lines, Live, PROFILE_MAGIC, Profile};
+use craton_inspect::{CoreFile, Lines, Live, PROFILE_MAGIC, PerfMap, Profile, add_captive};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
 use stacks::{Measure, Stacks};
@@ -25,13 +25,19 @@ use std::process::ExitCode;
 
 pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
     let mut json = Output::json(args.json.as_deref())?;
-    let profile = open(&args.target, args.exe.as_deref())?;
+    let mut profile = open(&args.target, args.exe.as_deref())?;
+    if args.captive {
+        let Some(pid) = pid_of(&args.target) else {
+            return Err(Failure::Usage("--captive: needs a running process; give its id instead of a file".to_owned()));
+        };
+        add_captive(&mut profile, pid)?;
+    }
     let old = args.diff.as_deref().map(|old| open(old, args.exe.as_deref())).transpose()?;
     let measure = Measure::of(args);
-    let mut lines = Lines::new(&profile.maps);
+    let mut lines = lines_of(&profile);
     let mut stacks = Stacks::of(&profile, &mut lines);
     if let Some(old) = &old {
-        stacks = stacks.since(&Stacks::of(old, &mut Lines::new(&old.maps)));
+        stacks = stacks.since(&Stacks::of(old, &mut lines_of(old)));
     }
     let is_quiet = [&args.save, &args.pprof, &args.flame, &args.folded].iter().any(|to| to.is_some());
     if let Some(to) = &args.save {
@@ -57,11 +63,18 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn lines_of(profile: &Profile) -> Lines<'_> {
+    Lines::new(&profile.maps).with_run_time(PerfMap::of(profile.pid))
+}
+
+fn pid_of(target: &Path) -> Option<u32> {
+    target.to_str().and_then(|text| text.parse().ok()).filter(|_| !target.exists())
+}
+
 /// A process by its number, a profile, or a core file.
 fn open(target: &Path, exe: Option<&Path>) -> Result<Profile, Failure> {
     let name = target.display();
-    let pid = target.to_str().and_then(|text| text.parse().ok()).filter(|_| !target.exists());
-    if let Some(pid) = pid {
+    if let Some(pid) = pid_of(target) {
         return Ok(Profile::of(&Live::watch(pid)?)?);
     }
     let mut start = [0; 8];

@@ -55,8 +55,7 @@ fn check(pid: &str) -> Value {
 #[test]
 fn the_ledger_of_a_program_has_what_it_holds() {
     let place = Place::new("live-ledger");
-    // Samples would lie among the large objects.
-    let program = Program::start_with(&place, "holds", HOLDS, &["profile=off"]);
+    let program = Program::start(&place, "holds", HOLDS);
     let process = check(&program.pid());
     let live = 50_000 * 816 + 10_000 * 96;
     assert!(is_near(row(&process, "heap", "live_bytes"), live), "{process}");

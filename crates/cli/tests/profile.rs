@@ -131,6 +131,92 @@ fn go_tool_pprof_reads_what_is_written() {
 }
 
 #[test]
+fn files_are_written_as_the_heap_grows_and_as_time_passes() {
+    let place = Place::new("profile-due");
+    let (program, file) = (place.compile("grows", GROWS, &["-g", "-w"]), place.path("p-%n.profile"));
+    let growth = ["-o", "profile=64K", "-o", "profile_growth=50M"];
+    let command = ["run", &format!("--profile={file}")].into_iter().map(str::to_owned);
+    let command = command.chain(growth.into_iter().chain(["--", &program]).map(str::to_owned));
+    assert_eq!(said(&mut craton(command)).status, 0);
+    let live = |n: u32| row(&[&place.path(&format!("p-{n}.profile"))])["sum"]["live"]["bytes"].as_f64().unwrap();
+    let (first, second) = (live(1), live(2));
+    assert!((50e6..80e6).contains(&first) && (100e6..140e6).contains(&second), "{first}, {second}");
+    let file = place.path("t.profile");
+    let program = grows(&place, &["profile=64K", &format!("profile_file={file}"), "profile_every=1"]);
+    assert!(program.end() && fs::metadata(&file).is_ok(), "at its exit");
+    let shell = "i=0; while [ $i -lt 400000 ]; do x=$x$i; i=$((i + 1)); [ ${#x} -gt 90000 ] && x=; done; kill -9 $$";
+    fs::remove_file(&file).unwrap();
+    let killed = ["run", "-o", "profile=4K", "-o", &format!("profile_file={file}"), "-o", "profile_every=1"];
+    assert_eq!(said(&mut craton(killed.into_iter().chain(["--", "sh", "-c", shell]))).status, 137);
+    assert!(row(&[&file])["samples"].as_u64().is_some_and(|samples| samples > 0));
+}
+
+/// Of 40 MB of `scattered` each tenth object stays; all of 20 MB of `dense`.
+const PINS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+    static char *all[100000], *kept[80000];\n\
+    __attribute__((noinline)) static void scattered(int i) { all[i] = malloc(400); memset(all[i], 1, 400); }\n\
+    __attribute__((noinline)) static void dense(int i) { kept[i] = malloc(250); memset(kept[i], 1, 250); }\n\
+    int main(void) {\n\
+        for (int i = 0; i < 100000; i++) scattered(i);\n\
+        for (int i = 0; i < 80000; i++) dense(i);\n\
+        for (int i = 0; i < 100000; i++) if (i % 10) free(all[i]);\n\
+        puts(\"ready\"); fflush(stdout);\n\
+        char c; while (read(0, &c, 1) > 0); return 0;\n\
+    }\n";
+
+#[test]
+fn captive_bytes_are_those_of_the_few_objects_on_sparse_slabs() {
+    let place = Place::new("profile-captive");
+    let program = place.compile("pins", PINS, &["-g", "-w"]);
+    let program = Program::run(&mut craton(["run", "-o", "profile=16K", "--", &program]));
+    let found = row(&[&program.pid(), "--captive"]);
+    let (scattered, dense) = (bytes_of(&found, "scattered", "captive"), bytes_of(&found, "dense", "captive"));
+    // Nine of ten places, and what rounding to the size class adds.
+    assert!((25e6..50e6).contains(&scattered), "{scattered}: {found}");
+    assert!(dense < scattered / 4.0, "{dense} of {scattered}");
+    let table = said(&mut craton(["profile", &program.pid(), "--captive"]));
+    assert!(table.out.contains("of free memory held by"), "{}{}", table.out, table.err);
+    assert!(program.end());
+}
+
+/// Calls `grow` from code that no file has, and names that as Python does.
+#[cfg(target_arch = "x86_64")]
+const CALLS_FROM_RUN_TIME: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n\
+    #include <unistd.h>\n\
+    static void *kept[100000];\n\
+    __attribute__((noinline)) static void grow(void) { for (int i = 0; i < 100000; i++) kept[i] = malloc(500); }\n\
+    int main(void) {\n\
+        static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};\n\
+        void *at = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+        memcpy(at, code, sizeof code);\n\
+        char name[64];\n\
+        sprintf(name, \"/tmp/perf-%d.map\", getpid());\n\
+        FILE *names = fopen(name, \"w\");\n\
+        fprintf(names, \"%lx %zx py::load:/srv/app.py\\n\", (unsigned long)at, sizeof code);\n\
+        fclose(names);\n\
+        ((void (*)(void (*)(void)))at)(grow);\n\
+        puts(\"ready\"); fflush(stdout);\n\
+        char c; while (read(0, &c, 1) > 0);\n\
+        unlink(name);\n\
+        return 0;\n\
+    }\n";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn functions_of_a_run_time_have_the_names_that_it_wrote() {
+    let place = Place::new("profile-run-time");
+    let program = place.compile("run_time", CALLS_FROM_RUN_TIME, &["-g", "-w", "-fno-omit-frame-pointer"]);
+    let program = Program::run(&mut craton(["run", "-o", "profile=64K", "--", &program]));
+    let found = row(&[&program.pid()]);
+    let stacks = found["stacks"].as_array().unwrap();
+    let most = stacks.iter().max_by_key(|stack| stack["live"]["bytes"].as_i64()).unwrap();
+    let function = |n: usize| most["calls"][n]["function"].as_str().unwrap_or_default().to_owned();
+    assert_eq!([function(0), function(1), function(2)], ["grow", "load", "main"], "{found}");
+    assert_eq!(most["calls"][1]["file"], "/srv/app.py");
+    assert!(program.end());
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_by_a_sentence() {
     let place = Place::new("profile-wrong");
     let refused = |args: &[&str], status: i32, part: &str| {
@@ -164,6 +250,7 @@ fn what_cannot_be_read_is_refused_by_a_sentence() {
     refused(&[&write("newer", &newer)], 1, "of version 7");
     refused(&[&file, "--pprof", "/nonexistent/p"], 1, "give --pprof another path");
     refused(&[&file, "--peak", "--total"], 2, "cannot be used with");
+    refused(&[&file, "--captive"], 2, "needs a running process");
     refused(&[], 2, "PID|FILE");
     // A process that cannot write its profile ends as it would.
     let lost = said(&mut craton(["run", "-o", "profile_file=/nonexistent/p", "--", "sh", "-c", "exit 5"]));

@@ -20,6 +20,7 @@
 //! **Unsafe.** System calls, in `live.rs` and below.
 
 mod caches;
+mod captive;
 mod core_file;
 mod heap;
 mod kit;
@@ -30,6 +31,7 @@ mod live;
 mod memory;
 mod morph;
 mod names;
+mod perf_map;
 mod profile;
 mod published;
 mod reader;
@@ -42,6 +44,7 @@ mod verify;
 mod watch;
 mod whatis;
 
+pub use captive::add_captive;
 pub use core_file::CoreFile;
 pub use heap::Heap;
 pub use kit::{Log, log};
@@ -50,6 +53,7 @@ pub use ledger::{ClassRow, Ledger, Row, ledger};
 pub use lines::{Frame, Lines, demangled};
 pub use live::{Live, is_running};
 pub use memory::{Map, Memory};
+pub use perf_map::PerfMap;
 pub use profile::{Count, MAGIC as PROFILE_MAGIC, Profile, Site};
 pub use published::{ClassShare, Published};
 pub use save::save;

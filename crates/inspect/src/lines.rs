@@ -2,12 +2,14 @@
 //!
 //! **What.** DWARF of the file, or of its separate file of debug information (by build id, or by
 //! name as `.gnu_debuglink` has it); else its symbols, static or dynamic. Names of C++ and Rust are
-//! shown as in their source.
+//! shown as in their source. Other code has the names that its run time wrote
+//! ([`crate::perf_map`]).
 //!
 //! **Failure.** Names and lines that no file has are absent.
 
 use crate::memory::Map;
 use crate::names::Image;
+use crate::perf_map::{Named, PerfMap};
 use addr2line::Context;
 use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
@@ -40,13 +42,20 @@ struct Module {
 
 pub struct Lines<'m> {
     maps: &'m [Map],
+    run_time: PerfMap,
     modules: HashMap<String, Module>,
     frames: HashMap<u64, Vec<Frame>>,
 }
 
 impl<'m> Lines<'m> {
     pub fn new(maps: &'m [Map]) -> Self {
-        Self { maps, modules: HashMap::new(), frames: HashMap::new() }
+        Self { maps, run_time: PerfMap::default(), modules: HashMap::new(), frames: HashMap::new() }
+    }
+
+    /// With names of code that no file has.
+    #[must_use]
+    pub fn with_run_time(self, run_time: PerfMap) -> Self {
+        Self { run_time, ..self }
     }
 
     /// The calls of a return address, innermost first; at least one.
@@ -71,6 +80,11 @@ impl<'m> Lines<'m> {
         let plain =
             |function: String, module: String| vec![Frame { address: at, function, module, ..Frame::default() }];
         let map = self.maps.iter().find(|map| map.contains(at));
+        if !map.is_some_and(Map::is_file)
+            && let Some(Named { function, file, line }) = self.run_time.find(at)
+        {
+            return vec![Frame { address: at, function, file, line, ..Frame::default() }];
+        }
         let Some(map) = map.filter(|map| !map.path.is_empty()) else { return plain(format!("{at:#x}"), String::new()) };
         let (in_file, path) = (at - map.start + map.offset, map.path.clone());
         if !map.is_file() {

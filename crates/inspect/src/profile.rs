@@ -42,6 +42,8 @@ pub struct Site {
     pub total: Count,
     /// Freed soon after.
     pub short: Count,
+    /// Free bytes that the live ones hold; 0 before [`crate::add_captive`].
+    pub captive: Count,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -170,6 +172,7 @@ impl Profile {
                 peak: if word_in(site, 8) == epoch { peak } else { live },
                 total: count(site, 56),
                 short: count(site, 72),
+                captive: Count::default(),
             }
         };
         Self {

@@ -8,9 +8,9 @@
 //! **State.**
 //! ```text
 //!  refill ─ pops × size ─► thread's countdown ends ─► pending[class], list armed (sampling.rs)
-//!  request finds the armed list empty ─► a separate span, marked (length.rs) ─► tables: site, sample
-//!  large request ─► the process's countdown ends ─► its span is marked, in place ─► likewise
-//!  free of a marked span (heap/large.rs) ─► event SampleFreed ─► the sample leaves the live ones
+//!  request finds the armed list empty ─► its page has a sample (heap/sampled.rs) ─► tables: site, sample
+//!  large request ─► the process's countdown ends ─► tables, likewise
+//!  slow free, of all on the page ─► perhaps a sample, by a hash ─► the sample leaves the live ones
 //! ```
 //! **Units.** Estimates in bytes and objects. A class's sample stands for the intervals that ended
 //! since the last one, 1 on average for each interval of requested bytes. A large sample of s bytes
@@ -30,12 +30,14 @@
 //! **Unsafe.** Releases a lock that a fork took.
 
 mod chance;
+mod due;
 mod pace;
 pub(crate) mod tables;
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::CLASSES;
+use due::Due;
 use pace::OFF_COUNTDOWN;
 pub(crate) use pace::{AUTO, Pace};
 use tables::Tables;
@@ -43,6 +45,7 @@ use tables::Tables;
 pub(crate) struct Profile {
     pub(crate) pace: Pace,
     pub(crate) tables: Tables,
+    pub(crate) due: Due,
     /// Of large requests, and of those of per-CPU caches; whether its first gap was drawn.
     countdown: AtomicI64,
     has_begun: AtomicBool,
@@ -61,6 +64,7 @@ impl Profile {
         Self {
             pace: Pace::new(),
             tables: Tables::new(),
+            due: Due::new(),
             countdown: AtomicI64::new(0),
             has_begun: AtomicBool::new(false),
             pending: [const { AtomicU64::new(0) }; CLASSES + 1],

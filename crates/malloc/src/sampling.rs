@@ -3,6 +3,7 @@
 //!
 //! **Unsafe.** Uses the thread's cache.
 
+use crate::observe::profile_file;
 use crate::profile::tables::{DEPTH, Sample};
 use crate::statics::{HEAP, PROFILE, SEGMENT};
 use crate::thread::{nested, tls};
@@ -10,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::size_of_class;
 use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_kit::family;
-use craton_os::{precise_ns, process, unwind};
+use craton_os::{precise_ns, process, thp, unwind};
 
 /// Requests of a class that precede its sample, at most.
 const MOST_BEFORE: u64 = 8;
@@ -109,6 +110,9 @@ fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
     let sample = Sample { address, size, bytes, objects, at_ns: began_ns, thread, site: 0 };
     let live = PROFILE.tables.add(sample, &frames[..depth], PROFILE.pace.interval().unwrap_or(0));
     PROFILE.pace.spend(began_ns, precise_ns(), live);
+    if PROFILE.due.is_due(began_ns, || PROFILE.tables.live_bytes()) && thp::may_query() {
+        profile_file::write();
+    }
     live > 0
 }
 

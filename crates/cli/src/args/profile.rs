@@ -39,6 +39,9 @@ pub struct Profile {
     /// Show what was freed within 10 ms
     #[arg(long, group = "measure")]
     pub short: bool,
+    /// Show the free memory of slabs and hugepages that live objects hold; of a running process
+    #[arg(long, group = "measure", conflicts_with = "diff")]
+    pub captive: bool,
     /// How many functions, and with --stacks stacks, to show
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least::<1>, allow_negative_numbers = true)]
     pub top: usize,

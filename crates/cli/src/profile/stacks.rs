@@ -12,16 +12,14 @@ pub enum Measure {
     Peak,
     Total,
     Short,
+    Captive,
 }
 
 impl Measure {
     pub fn of(args: &args::Profile) -> Self {
-        match (args.peak, args.total, args.short) {
-            (true, ..) => Self::Peak,
-            (_, true, _) => Self::Total,
-            (.., true) => Self::Short,
-            _ => Self::Live,
-        }
+        let asked = [(args.peak, Self::Peak), (args.total, Self::Total), (args.short, Self::Short)];
+        let asked = asked.into_iter().chain([(args.captive, Self::Captive)]).find(|(is_asked, _)| *is_asked);
+        asked.map_or(Self::Live, |(_, measure)| measure)
     }
 
     pub fn name(self) -> &'static str {
@@ -30,6 +28,7 @@ impl Measure {
             Self::Peak => "at the peak",
             Self::Total => "allocated",
             Self::Short => "short-lived",
+            Self::Captive => "captive",
         }
     }
 }
@@ -64,12 +63,18 @@ pub struct Sums {
     pub peak: Sum,
     pub total: Sum,
     pub short: Sum,
+    pub captive: Sum,
 }
 
 impl Sums {
     fn of(site: &Site) -> Self {
-        let (live, peak, total, short) = (site.live.into(), site.peak.into(), site.total.into(), site.short.into());
-        Self { live, peak, total, short }
+        Self {
+            live: site.live.into(),
+            peak: site.peak.into(),
+            total: site.total.into(),
+            short: site.short.into(),
+            captive: site.captive.into(),
+        }
     }
 
     pub fn get(&self, measure: Measure) -> Sum {
@@ -78,6 +83,7 @@ impl Sums {
             Measure::Peak => self.peak,
             Measure::Total => self.total,
             Measure::Short => self.short,
+            Measure::Captive => self.captive,
         }
     }
 
@@ -86,6 +92,7 @@ impl Sums {
         self.peak = act(self.peak, other.peak);
         self.total = act(self.total, other.total);
         self.short = act(self.short, other.short);
+        self.captive = act(self.captive, other.captive);
     }
 }
 
@@ -106,10 +113,10 @@ impl Call {
 
     /// `grow.cpp:9`; the file from the current folder on.
     pub fn place(&self) -> Option<String> {
-        let (file, line) = (self.file.as_ref()?, self.line?);
+        let file = self.file.as_ref()?;
         let folder = std::env::current_dir().unwrap_or_default();
         let shown = std::path::Path::new(file).strip_prefix(folder).map_or(file.clone(), |p| p.display().to_string());
-        Some(format!("{shown}:{line}"))
+        Some(self.line.map_or(shown.clone(), |line| format!("{shown}:{line}")))
     }
 
     /// Code of the language's library, which allocates for its caller.

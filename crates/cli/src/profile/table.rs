@@ -45,7 +45,11 @@ fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Meas
         format::count(profile.samples),
         format::bytes(profile.interval)
     );
-    let what = format!("{} in {} objects {}", bytes(sum.bytes), objects(sum.objects), measure.name());
+    let (bytes, objects) = (bytes(sum.bytes), objects(sum.objects));
+    let what = match measure {
+        Measure::Captive => format!("{bytes} of free memory held by {objects} live objects"),
+        _ => format!("{bytes} in {objects} objects {}", measure.name()),
+    };
     let mut text = match old {
         Some(old) => format!("{name}, since {}: {what} ({samples})\n", plain(&old.name)),
         None => format!("{name}: {what} ({samples})\n"),

@@ -8,6 +8,7 @@ fn sample() -> Profile {
         peak: count(n),
         total: count(2 * n),
         short: count(1),
+        captive: Count::default(),
     };
     let map = Map {
         start: 0x1000,

@@ -17,7 +17,7 @@ use crate::statics::{
 };
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Line, process};
+use craton_os::{Line, precise_ns, process};
 use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
 use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Form, Key};
@@ -62,6 +62,8 @@ fn handler(key: Key) -> Handler {
                 bytes => t.number(bytes),
             };
         }),
+        Key::ProfileEvery => Text(set_profile_every, |t| show_or_off(t, PROFILE.due.every_ns() / SECOND_NS)),
+        Key::ProfileGrowth => Text(set_profile_growth, |t| show_or_off(t, PROFILE.due.growth())),
         Key::ProfileFile => Text(profile_file::set_path, profile_file::show_path),
         Key::Quarantine => Any(|n| KIT.set_quarantine(n as usize), || KIT.quarantine() as u64),
         Key::ReleaseRate => Text(set_rate, |t| {
@@ -162,6 +164,27 @@ fn set_profile(value: &[u8]) -> bool {
         }
         is_up
     })
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn set_profile_every(value: &[u8]) -> bool {
+    let seconds = or_off(value, |value| number(&Key::ProfileEvery.row().form, value));
+    seconds.inspect(|seconds| PROFILE.due.set_every(seconds * SECOND_NS, precise_ns())).is_some()
+}
+
+fn set_profile_growth(value: &[u8]) -> bool {
+    let bytes = or_off(value, |value| size(value).filter(|bytes| *bytes > 0));
+    bytes.inspect(|bytes| PROFILE.due.set_growth(*bytes)).is_some()
+}
+
+/// A number, or 0 for `off`.
+fn or_off(value: &[u8], number: impl FnOnce(&[u8]) -> Option<u64>) -> Option<u64> {
+    if value == b"off" { Some(0) } else { number(value) }
+}
+
+fn show_or_off(into: &mut Text<'_>, number: u64) {
+    _ = if number == 0 { into.text("off") } else { into.number(number) };
 }
 
 /// In the order of the row's words.

@@ -17,7 +17,7 @@
 use core::mem::offset_of;
 use core::slice;
 use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{Mutex, Rank, mapping, process};
+use craton_os::{Mutex, Rank, mapping, process, thp};
 
 /// "\0CRATONP", little-endian.
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATONP");
@@ -211,6 +211,10 @@ impl Tables {
         removed
     }
 
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.with(false, |all| all.header.live.bytes).unwrap_or(0)
+    }
+
     fn near(&self, address: usize) -> &AtomicU16 {
         &self.near[(address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (u64::BITS - NEAR.ilog2())]
     }
@@ -257,7 +261,10 @@ impl All {
             header.dropped += 1;
             return 0;
         };
-        (header.interval, header.last_ns, header.pid) = (interval, sample.at_ns, process::id().into());
+        (header.interval, header.last_ns) = (interval, sample.at_ns);
+        if thp::may_query() {
+            header.pid = process::id().into();
+        }
         if header.began_ns == 0 {
             header.began_ns = sample.at_ns;
         }
@@ -372,8 +379,13 @@ impl All {
 }
 
 /// For readers of another process.
-pub(crate) const SHAPE: [(&str, usize); 2] =
-    [("profile.version", VERSION as usize), ("profile.bytes", offset_of!(All, index))];
+pub(crate) const SHAPE: [(&str, usize); 5] = [
+    ("profile.version", VERSION as usize),
+    ("profile.bytes", offset_of!(All, index)),
+    ("profile.samples", offset_of!(All, samples)),
+    ("profile.places", SAMPLES),
+    ("profile.sample_bytes", size_of::<Sample>()),
+];
 
 #[cfg(all(test, not(loom)))]
 mod tests;
