@@ -222,15 +222,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
             if let Some(pops) = (*cache).recount(class) {
                 let before_sample = (*cache).count_down::<H>(class, pops);
-                if before_sample > 0 && (*cache).arm(class) {
-                    let rest = (*cache).drain_beyond::<H>(class, before_sample);
-                    self.give(class, rest);
-                    return true;
-                }
                 let stays_empty = H::reused(class, pops);
                 if stays_empty {
                     let chain = (*cache).drain::<H>(class, u32::MAX);
                     self.give(class, chain);
+                } else if before_sample > 0 && (*cache).arm(class) {
+                    let rest = (*cache).drain_beyond::<H>(class, before_sample);
+                    self.give(class, rest);
+                    return true;
                 }
                 if stays_empty || !(*cache).is_nearly_full(class) {
                     return stays_empty;

@@ -13,7 +13,7 @@
 use crate::heap::{Heap, Span};
 use crate::live::Live;
 use crate::profile::{Count, Profile};
-use crate::reader::{Reader, u32_in, word_in};
+use crate::reader::{Reader, word_in};
 use crate::resident::Pages;
 use crate::table::Table;
 
@@ -50,7 +50,8 @@ pub fn add_captive(profile: &mut Profile, pid: u32) -> Result<(), String> {
 fn samples(reader: &Reader<'_>) -> Result<Vec<Sample>, String> {
     let table = Table::find(reader)?;
     let at = reader.word(table.get("profile")?)?;
-    let [offset, count, bytes] = ["samples", "places", "sample_bytes"].map(|name| table.get(&format!("profile.{name}")));
+    let [offset, count, bytes] =
+        ["samples", "places", "sample_bytes"].map(|name| table.get(&format!("profile.{name}")));
     let (offset, bytes) = (offset?, bytes? as usize);
     let places = reader.bytes(at + offset, count? as usize * bytes)?;
     let sample = |place: &[u8]| Sample {
@@ -58,7 +59,7 @@ fn samples(reader: &Reader<'_>) -> Result<Vec<Sample>, String> {
         address: !word_in(place, 0),
         size: word_in(place, 8),
         stands_for: Count { bytes: word_in(place, 16), objects: word_in(place, 24) },
-        site: u32_in(place, 44) as usize,
+        site: word_in(place, 40) as usize,
     };
     Ok(places.chunks_exact(bytes.max(1)).filter(|place| word_in(place, 0) != 0).map(sample).collect())
 }
@@ -118,7 +119,8 @@ impl<'h, 'm> Space<'h, 'm> {
             Span::Large { .. } => (pages * heap.page, Part::default()),
             _ => (sample.size, Part::default()),
         };
-        let hugepage = |page: u64| self.hugepages.get((page * heap.page / HUGEPAGE) as usize).map_or(0.0, |h| h.ratio());
+        let hugepage =
+            |page: u64| self.hugepages.get((page * heap.page / HUGEPAGE) as usize).map_or(0.0, |h| h.ratio());
         let around = (first..first + pages).map(hugepage).sum::<f64>() / pages as f64;
         let stands_for = sample.stands_for.bytes as f64 * size as f64 / sample.size.max(1) as f64;
         let with_slab = stands_for * (1.0 + slab.ratio());

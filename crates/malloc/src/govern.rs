@@ -418,7 +418,7 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
         ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, home, bytes);
         &mut *cache
     };
-    cache.set_countdown(PROFILE.first_countdown());
+    cache.set_countdown(PROFILE.first_countdown(cache.number == 0));
     if KIT.in_use() {
         (1..=CLASSES).filter(|class| KIT.checks_of_class(*class) != 0).for_each(|class| cache.close(class));
     }

@@ -38,17 +38,19 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::CLASSES;
 use due::Due;
-use pace::OFF_COUNTDOWN;
 pub(crate) use pace::{AUTO, Pace};
+use pace::{OFF_COUNTDOWN, USUAL};
 use tables::Tables;
+
+/// The process's first countdowns: a constant, so that small programs touch no code for samples.
+const FIRST: i64 = USUAL as i64;
 
 pub(crate) struct Profile {
     pub(crate) pace: Pace,
     pub(crate) tables: Tables,
     pub(crate) due: Due,
-    /// Of large requests, and of those of per-CPU caches; whether its first gap was drawn.
+    /// Of large requests, and of those of per-CPU caches; less [`FIRST`].
     countdown: AtomicI64,
-    has_begun: AtomicBool,
     /// Bytes that the next sample of a class stands for; whether there are any.
     pending: [AtomicU64; CLASSES + 1],
     is_pending: AtomicBool,
@@ -66,7 +68,6 @@ impl Profile {
             tables: Tables::new(),
             due: Due::new(),
             countdown: AtomicI64::new(0),
-            has_begun: AtomicBool::new(false),
             pending: [const { AtomicU64::new(0) }; CLASSES + 1],
             is_pending: AtomicBool::new(false),
             trusts: AtomicBool::new(false),
@@ -120,9 +121,17 @@ impl Profile {
         self.pending[class].load(Relaxed) != 0
     }
 
-    /// Of a new thread cache, and after the option has changed.
-    pub(crate) fn first_countdown(&self) -> i64 {
-        self.pace.interval().map_or(OFF_COUNTDOWN, |interval| self.pace.gap(interval))
+    /// Of a new thread cache, and after the option has changed; `is_first` of the process.
+    pub(crate) fn first_countdown(&self, is_first: bool) -> i64 {
+        match self.pace.interval() {
+            Some(USUAL) if is_first => FIRST,
+            interval => self.drawn(interval),
+        }
+    }
+
+    #[inline(never)]
+    fn drawn(&self, interval: Option<u64>) -> i64 {
+        interval.map_or(OFF_COUNTDOWN, |interval| self.pace.gap(interval))
     }
 
     /// A countdown ended `excess` bytes ago: the next one, and what the bytes' sample stands for.
@@ -136,19 +145,14 @@ impl Profile {
     /// The process's countdown; what a sample stands for if it ended.
     #[inline]
     pub(crate) fn count_down(&self, bytes: u64) -> Option<u64> {
-        let left = self.countdown.fetch_sub(bytes as i64, Relaxed).wrapping_sub(bytes as i64);
+        let left = self.countdown.fetch_sub(bytes as i64, Relaxed).wrapping_sub(bytes as i64).wrapping_add(FIRST);
         if left >= 0 { None } else { self.ended(left) }
     }
 
     #[cold]
     fn ended(&self, left: i64) -> Option<u64> {
-        if !self.has_begun.swap(true, Relaxed) {
-            let left = left.saturating_add(self.first_countdown());
-            self.countdown.store(left, Relaxed);
-            return if left >= 0 { None } else { self.ended(left) };
-        }
         let (next, bytes) = self.count_ended(left.unsigned_abs());
-        self.countdown.store(next, Relaxed);
+        self.countdown.store(next - FIRST, Relaxed);
         (bytes > 0).then_some(bytes)
     }
 
@@ -161,7 +165,6 @@ impl Profile {
     /// their countdowns again.
     pub(crate) fn ask(&self, bytes: u64) {
         self.pace.ask(bytes);
-        self.has_begun.store(false, Relaxed);
-        self.countdown.store(0, Relaxed);
+        self.countdown.store(self.drawn(self.pace.interval()) - FIRST, Relaxed);
     }
 }

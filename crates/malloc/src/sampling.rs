@@ -106,8 +106,7 @@ fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
     let mut frames = [0; DEPTH];
     let depth = unwind::capture_outside(&mut frames);
     let objects = (bytes / size.max(1) as u64).max(1);
-    let (address, thread) = (object as usize, tls::thread_id());
-    let sample = Sample { address, size, bytes, objects, at_ns: began_ns, thread, site: 0 };
+    let sample = Sample { address: object as usize, size, bytes, objects, at_ns: began_ns, site: 0 };
     let live = PROFILE.tables.add(sample, &frames[..depth], PROFILE.pace.interval().unwrap_or(0));
     PROFILE.pace.spend(began_ns, precise_ns(), live);
     if PROFILE.due.is_due(began_ns, || PROFILE.tables.live_bytes()) && thp::may_query() {

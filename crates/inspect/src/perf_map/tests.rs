@@ -7,7 +7,8 @@ fn named(name: &str) -> (String, Option<String>, Option<u32>) {
 
 #[test]
 fn a_later_function_replaces_what_it_overlaps() {
-    let map = PerfMap::parse("1000 100 first\n2000 10 second\nno line\n1080 1000 third\n0x5000 8 last one\n6000 0 none\n");
+    let map =
+        PerfMap::parse("1000 100 first\n2000 10 second\nno line\n1080 1000 third\n0x5000 8 last one\n6000 0 none\n");
     let name = |at| map.find(at).map(|named| named.function);
     assert_eq!(name(0x0fff), None);
     assert_eq!((name(0x1000), name(0x107f)), (Some("first".into()), Some("first".into())));

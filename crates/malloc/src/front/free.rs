@@ -111,9 +111,9 @@ pub(crate) unsafe fn free_on_morphed_if(pointer: *mut u8, is_right: impl Fn(usiz
     // given up.
     unsafe {
         let pages = ThreadCache::pages(cache);
-        let found = HEAP.recognise_morphed(pointer, pages).or_else(|| {
-            HEAP.recognise_near_sample(pointer, pages).filter(|_| !sampling::may_be_sample(pointer))
-        });
+        let found = HEAP
+            .recognise_morphed(pointer, pages)
+            .or_else(|| HEAP.recognise_near_sample(pointer, pages).filter(|_| !sampling::may_be_sample(pointer)));
         let found = found.filter(|(class, _)| is_right(*class));
         found.is_some_and(|(class, mark)| ThreadCache::push_marked(cache, class, pointer, mark))
     }

@@ -50,7 +50,9 @@ fn is_number(path: &[u8]) -> bool {
 }
 
 pub(crate) fn at_exit() {
-    nested::within(write);
+    if PROFILE_FILE.lock().1 > 0 {
+        nested::within(write);
+    }
 }
 
 /// Inside a request.

@@ -112,8 +112,7 @@ pub(crate) struct Sample {
     pub(crate) bytes: u64,
     pub(crate) objects: u64,
     pub(crate) at_ns: u64,
-    pub(crate) thread: u32,
-    pub(crate) site: u32,
+    pub(crate) site: usize,
 }
 
 #[repr(C)]
@@ -268,7 +267,7 @@ impl All {
         if header.began_ns == 0 {
             header.began_ns = sample.at_ns;
         }
-        sample.site = site as u32;
+        sample.site = site;
         let count = Count { bytes: sample.bytes, objects: sample.objects };
         self.keep_peak(site);
         let (header, counted) = (&mut self.header, &mut self.sites[site]);
@@ -289,8 +288,8 @@ impl All {
     fn remove(&mut self, place: usize, now: Option<fn() -> u64>) {
         let Sample { bytes, objects, at_ns, site, .. } = self.samples[place];
         let count = Count { bytes, objects };
-        self.keep_peak(site as usize);
-        let (header, site) = (&mut self.header, &mut self.sites[site as usize]);
+        self.keep_peak(site);
+        let (header, site) = (&mut self.header, &mut self.sites[site]);
         header.live.sub(count);
         site.live.sub(count);
         header.live_samples -= 1;

@@ -7,7 +7,7 @@ fn tables() -> Tables {
 }
 
 fn sample(address: usize, bytes: u64) -> Sample {
-    Sample { address, size: 100, bytes, objects: bytes / 100, at_ns: 1_000, thread: 1, site: 0 }
+    Sample { address, size: 100, bytes, objects: bytes / 100, at_ns: 1_000, site: 0 }
 }
 
 fn soon() -> u64 {
