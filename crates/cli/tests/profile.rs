@@ -134,9 +134,8 @@ fn go_tool_pprof_reads_what_is_written() {
 fn files_are_written_as_the_heap_grows_and_as_time_passes() {
     let place = Place::new("profile-due");
     let (program, file) = (place.compile("grows", GROWS, &["-g", "-w"]), place.path("p-%n.profile"));
-    let growth = ["-o", "profile=64K", "-o", "profile_growth=50M"];
-    let command = ["run", &format!("--profile={file}")].into_iter().map(str::to_owned);
-    let command = command.chain(growth.into_iter().chain(["--", &program]).map(str::to_owned));
+    let to = format!("--profile={file}");
+    let command = ["run", &to, "-o", "profile=64K", "-o", "profile_growth=50M", "--", &program];
     assert_eq!(said(&mut craton(command)).status, 0);
     let live = |n: u32| row(&[&place.path(&format!("p-{n}.profile"))])["sum"]["live"]["bytes"].as_f64().unwrap();
     let (first, second) = (live(1), live(2));

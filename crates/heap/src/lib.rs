@@ -17,7 +17,7 @@
 //! spans limits                                             span sources as decorators
 //! gather morph central                                     size classes
 //! large huge(route) owned                                  spans and mappings as objects
-//! find sampled refill beyond cpu_cache maintain census     what the process calls
+//! sampled find refill beyond cpu_cache maintain census     what the process calls
 //! ```
 //!
 //! **Invariants.** *M1* a page's mark is a class exactly while that class's slabs hold it and no

@@ -64,7 +64,7 @@ fn samples(reader: &Reader<'_>) -> Result<Vec<Sample>, String> {
     Ok(places.chunks_exact(bytes.max(1)).filter(|place| word_in(place, 0) != 0).map(sample).collect())
 }
 
-/// What is free and used, by page and by hugepage.
+/// Free and used memory, by page and by hugepage.
 struct Space<'h, 'm> {
     heap: &'h Heap<'m>,
     /// Bytes with memory.

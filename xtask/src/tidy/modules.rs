@@ -18,7 +18,7 @@ const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
         "misuse hooks page_map mark shuffle page_heap gate lent record length search shard huge thread_cache heap kept spans limits \
-         gather morph central large huge_object sparse_object owned find refill beyond cpu_cache maintain census shape",
+         gather morph central large huge_object sparse_object owned sampled find refill beyond cpu_cache maintain census shape",
     ),
     (
         "malloc",

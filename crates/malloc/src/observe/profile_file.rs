@@ -7,7 +7,6 @@ use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
 use crate::statics::{PROFILE, PROFILE_FILE};
 use crate::thread::nested;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_os::{Line, OutFile, file_map, process};
 
 /// `false`: too long.
@@ -30,14 +29,13 @@ pub(crate) fn show_path(into: &mut Text<'_>) {
 
 /// The path, with the process's and the file's number; `None` without the option.
 fn path() -> Option<Line> {
-    static FILES: AtomicU64 = AtomicU64::new(0);
     let file = PROFILE_FILE.lock();
     let path = &file.0[..file.1];
     let (mut text, mut at) = (Line::new(), 0);
     while at < path.len() {
         text = match path[at..].get(..2) {
             Some(b"%p") => text.number(process::id().into()),
-            Some(b"%n") => text.number(FILES.fetch_add(1, Relaxed) + 1),
+            Some(b"%n") => text.number(PROFILE.due.count_file()),
             _ => text.bytes(&path[at..=at]),
         };
         at += if is_number(&path[at..]) { 2 } else { 1 };

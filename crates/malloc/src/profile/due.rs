@@ -15,6 +15,7 @@ pub(crate) struct Due {
     growth: AtomicU64,
     /// Live bytes at the last file.
     written: AtomicU64,
+    files: AtomicU64,
 }
 
 impl Due {
@@ -24,6 +25,7 @@ impl Due {
             next_ns: AtomicU64::new(0),
             growth: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            files: AtomicU64::new(0),
         }
     }
 
@@ -42,6 +44,11 @@ impl Due {
 
     pub(crate) fn set_growth(&self, bytes: u64) {
         self.growth.store(bytes, Relaxed);
+    }
+
+    /// The number of a new file, from 1 on.
+    pub(crate) fn count_file(&self) -> u64 {
+        self.files.fetch_add(1, Relaxed) + 1
     }
 
     /// Whether the caller is to write a file. `live`: bytes by all samples; asked if they count.
