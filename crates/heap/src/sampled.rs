@@ -13,7 +13,7 @@
 //!
 //! **Failure.** An object on a morphed slab, or beside another sample, becomes none.
 //!
-//! **Cost.** 1 page of 64 has a sample, if one object in 512 KiB is one. A free there costs some 60
+//! **Cost.** 1 page of 64 has a sample, if one object in 512 KiB is one. A free there costs some 90
 //! instructions more.
 //!
 //! **Unsafe.** Reads the marks of objects.

@@ -5,7 +5,7 @@
 //!
 //! | # | question                                              | why at this place |
 //! |---|-------------------------------------------------------|-------------------|
-//! | 0 | on a morphed slab or beside a sample, and room in the thread's cache? | the commonest ones: no lock, 40 to 60 instructions more than the fast path |
+//! | 0 | on a morphed slab or beside a sample, and room in the thread's cache? | the commonest ones: no lock, 40 to 90 instructions more than the fast path |
 //! | 1 | null, or no heap yet?                                 | nothing below works without a heap |
 //! | 2 | debugging kit: a buffer of its, or does it check all? | its buffers look like large objects; it must see each free before that is done |
 //! | 3 | perhaps a sample of the profile? | before another object may get the address; a handler leaves that to a later free |
