@@ -3,6 +3,7 @@
 //! **Failure.** A wrong command line ends the program here, with status 2 and the usage.
 
 mod live;
+mod profile;
 
 pub use live::{Get, Top};
 
@@ -14,6 +15,7 @@ use clap::{Args as Group, Parser, Subcommand};
 use craton_lab::measure::server::results::Pattern;
 use craton_tables::amount::size;
 use craton_tables::options::OPTIONS;
+pub use profile::Profile;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,6 +31,7 @@ use std::time::Duration;
   craton compare --runs 5 -- ./my-program   the same program on several allocators
   craton lab run speed --quick              the lab's workloads on several allocators
   craton replay server.trace                a recorded trace with other settings
+  craton profile 1234                       who holds a process's memory
   craton core --pid 1234 leaks              objects that a process has lost
   craton top 1234                           a process's memory, while it runs
 
@@ -61,6 +64,8 @@ pub enum Task {
     Core(Core),
     /// Show options, counters and the memory ledger of a running process
     Get(Get),
+    /// Show who holds the memory of a process, by function and line
+    Profile(Profile),
     /// Set options of a running process
     Set(Set),
     /// Show the processes on Craton, or one's memory, again and again
@@ -80,6 +85,15 @@ pub struct Run {
     /// id
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Write the heap profile into FILE at exit, for `craton profile`; %p becomes the process id
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "craton-%p.profile"
+    )]
+    pub profile: Option<PathBuf>,
     /// Set an option of the library; the list is below
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
     pub options: Vec<Setting>,

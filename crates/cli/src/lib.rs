@@ -18,6 +18,7 @@ mod library;
 mod options;
 pub mod output;
 pub mod place;
+mod profile;
 mod program;
 pub mod progress;
 mod replay;
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Ok(Task::Tune(args)) => tune::tune(&args),
         Ok(Task::Core(args)) => core::core(&args),
         Ok(Task::Get(args)) => get::get(&args),
+        Ok(Task::Profile(args)) => profile::profile(&args),
         Ok(Task::Set(args)) => set::set(&args),
         Ok(Task::Top(args)) => top::top(&args),
         Ok(Task::Heap(args)) => heap::heap(&args),

@@ -17,7 +17,7 @@ pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_DIR: &[u8] = b"stats_dir=";
 const STATS_FILE: &[u8] = b"stats_file=";
 /// The library takes no longer path.
-const LONGEST_TRACE: usize = 490;
+const LONGEST_FILE: usize = 490;
 const LONGEST_DEBUG: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,21 +38,29 @@ impl Setting {
         Ok(Self(text))
     }
 
-    /// Records the trace into a file, by its absolute path.
+    /// Checks key and value.
+    ///
+    /// # Errors
+    /// As [`Setting::parse`] and [`check`].
+    pub fn checked(text: OsString) -> Result<Self, String> {
+        Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
+    }
+
+    /// A file that the process writes, by its absolute path.
     ///
     /// # Errors
     /// An option cannot carry the path, or no file can be created there.
-    pub fn trace(path: &Path) -> Result<Self, String> {
+    pub fn file(key: &str, path: &Path) -> Result<Self, String> {
         if path == Path::new("-") {
-            return Err("a trace cannot go to standard output; a file of that name is ./-".to_owned());
+            return Err("it cannot go to standard output; a file of that name is ./-".to_owned());
         }
         let path = std::path::absolute(path).map_err(|e| e.to_string())?;
         let bytes = path.as_os_str().as_bytes();
         if bytes.contains(&b',') {
             return Err("its absolute path has a comma, at which the list of options would be cut".to_owned());
         }
-        if bytes.len() > LONGEST_TRACE {
-            return Err(format!("its absolute path is longer than {LONGEST_TRACE} bytes"));
+        if bytes.len() > LONGEST_FILE {
+            return Err(format!("its absolute path is longer than {LONGEST_FILE} bytes"));
         }
         let folder = path.parent().unwrap_or(&path);
         match fs::metadata(&path) {
@@ -64,7 +72,7 @@ impl Setting {
             }
             _ => {
                 can_write(&path).map_err(|e| format!("cannot be written: {e}"))?;
-                Ok(Self(OsString::from_vec([b"trace=", bytes].concat())))
+                Ok(Self(OsString::from_vec([key.as_bytes(), b"=", bytes].concat())))
             }
         }
     }

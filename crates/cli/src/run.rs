@@ -21,7 +21,7 @@ use crate::program::{self, Obstacle};
 use crate::terminal::say;
 use std::env;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Without `--stats` it returns only on failure.
@@ -40,10 +40,13 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         },
         _ => command.env("LD_PRELOAD", library::preload(&library, others.as_deref())),
     };
-    let trace = args.trace.as_deref().map(Setting::trace).transpose();
-    let path = args.trace.as_deref().unwrap_or(Path::new(""));
-    let trace = trace.map_err(|why| Failure::Usage(format!("--trace {}: {why}; give another path", path.display())))?;
-    let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).collect();
+    let file = |key: &str, flag: &str, path: &Option<PathBuf>| {
+        let setting = path.as_deref().map(|path| Setting::file(key, path).map_err(|why| (path, why))).transpose();
+        setting.map_err(|(path, why)| Failure::Usage(format!("--{flag} {}: {why}; give another path", path.display())))
+    };
+    let trace = file("trace", "trace", &args.trace)?;
+    let profile = file("profile_file", "profile", &args.profile)?;
+    let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).chain(profile).collect();
     if args.stats {
         return served::run(command, args, &settings);
     }

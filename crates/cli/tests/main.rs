@@ -8,6 +8,7 @@ mod documents;
 mod heap;
 mod interrupts;
 mod live;
+mod profile;
 mod replay;
 mod run;
 mod usage;

@@ -14,7 +14,7 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    let all = "commands: run, compare, lab, replay, tune, core, get, set, top, heap";
+    let all = "commands: run, compare, lab, replay, tune, core, get, profile, set, top, heap";
     wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
     wrong(&["rnu"], &["rnu", "did you mean `craton run`?", all]);
     wrong(&["cmopare", "--", "true"], &["did you mean `craton compare`?", all]);
@@ -48,7 +48,7 @@ fn empty_names_and_places_that_cannot_be_are_told() {
         wrong(&[command, "--", ""], &["the name of the program to run is empty"]);
     }
     wrong(&["run", "--trace", "a,b", "--", "true"], &["--trace a,b: its absolute path has a comma"]);
-    wrong(&["run", "--trace", "-", "--", "true"], &["--trace -: a trace cannot go to standard output"]);
+    wrong(&["run", "--trace", "-", "--", "true"], &["--trace -: it cannot go to standard output"]);
     wrong(&["compare", "--peers", "x=/", "--", "true"], &["x: `/` is a directory"]);
     let said = said(&mut craton(["replay", "/"]));
     assert!(said.status == 1 && said.err.contains("give the path of a trace in it"), "{}", said.err);

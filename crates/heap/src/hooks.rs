@@ -39,6 +39,8 @@ pub struct Usage {
 pub enum Event {
     /// Caches got chains. The hook returns the number of earlier chains.
     Refills { chains: u32, objects: u64 },
+    /// A per-CPU cache was refilled with objects of a class.
+    ProcessorRefill { class: usize, objects: u32 },
     /// Large objects were allocated. The hook returns the number so far.
     LargeAllocs(u32),
     /// The heap mapped a huge object.
@@ -98,6 +100,13 @@ pub trait Hooks: 'static {
     /// one should take the slow path.
     fn reused(_class: usize, _allocations: u32) -> bool {
         false
+    }
+
+    /// A thread's countdown of bytes ended `excess` bytes ago, in requests of a class. Returns its
+    /// next countdown, and how many requests of the class precede the sample; 0: none is due.
+    #[cold]
+    fn count_ended(_class: usize, _excess: u64) -> (i64, u32) {
+        (i64::MAX, 0)
     }
 
     /// Whether the heap may keep freed mappings, because the background thread will return them.

@@ -17,7 +17,7 @@
 //! spans limits                                             span sources as decorators
 //! gather morph central                                     size classes
 //! large huge(route) owned                                  spans and mappings as objects
-//! find refill beyond cpu_cache maintain census             what the process calls
+//! sampled find refill beyond cpu_cache maintain census     what the process calls
 //! ```
 //!
 //! **Invariants.** *M1* a page's mark is a class exactly while that class's slabs hold it and no
@@ -58,6 +58,7 @@ pub mod page_heap;
 pub mod page_map;
 pub mod record;
 pub mod refill;
+pub mod sampled;
 mod search;
 pub mod shape;
 pub mod shard;

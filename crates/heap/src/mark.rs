@@ -26,7 +26,7 @@
 //! **Unsafe.** Reads and writes the second word of objects.
 
 use crate::page_map::PageMap;
-use crate::size_class::MARKS;
+use crate::size_class::{MARKS, size_of_class};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
@@ -218,6 +218,16 @@ impl ClassMarks {
         }
     }
 
+    /// Whether the page of the slab's next place has a sample: the place before lies on it, too,
+    /// and the page has no number (M8).
+    #[inline]
+    fn is_near_sample(&self, next: usize) -> bool {
+        let page = (next - self.base) >> PAGE_SHIFT;
+        let before = next.wrapping_sub(size_of_class(self.class.into())).wrapping_sub(self.base) >> PAGE_SHIFT;
+        // SAFETY: a slab's pages are granted.
+        before == page && unsafe { self.map.entry(page) }.cut() == 0
+    }
+
     /// Whether an object is free, on its slab or elsewhere.
     ///
     /// # Safety
@@ -302,8 +312,12 @@ impl Marks for ClassMarks {
 
     #[inline]
     fn set_cut(&self, first: *mut u8, last: *mut u8, places: u16) {
-        let page = |at: *mut u8| ((at as usize - self.base) >> PAGE_SHIFT) as u32;
-        let range = PageRange::new(PageId(page(first)), Pages(page(last) - page(first) + 1));
+        let page = |at: usize| ((at - self.base) >> PAGE_SHIFT) as u32;
+        let (mut begin, end) = (page(first as usize), page(last as usize) + 1);
+        if places > 0 && self.is_near_sample(first as usize) {
+            begin += 1;
+        }
+        let range = PageRange::new(PageId(begin), Pages(end - begin));
         // SAFETY: the pages are a slab's, whose cache the caller owns.
         unsafe { self.map.set_cut(range, self.class, places) };
     }

@@ -10,8 +10,9 @@
 //! finds the list by one load and one addition.
 //!
 //! **Invariants.** *M6* a place of a slab is cut exactly if its index is below the number of the
-//! page on which it begins. So a refill changes only the pages of the places that it cuts. *M7* the
-//! number is 0 where the mark is no class.
+//! page on which it begins, but for pages with a sample ([`crate::sampled`], M8). So a refill
+//! changes only the pages of the places that it cuts. *M7* the number is 0 where the mark is no
+//! class.
 //!
 //! **Threads.** The pages' owner writes, before an object goes out and after the last returns. Any
 //! thread reads, with relaxed loads: it got its object of the page through a synchronising
@@ -36,7 +37,7 @@ impl Entry {
         Self(mark as u32 * LIST_BYTES as u32)
     }
 
-    const fn with_cut(self, places: u16) -> Self {
+    pub(crate) const fn with_cut(self, places: u16) -> Self {
         Self(self.list() as u32 | (places as u32) << LIST_BITS)
     }
 

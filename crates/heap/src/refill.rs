@@ -40,8 +40,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if !object.is_null() {
             return object;
         }
-        Self::expect_count(cache, class);
-        let want = cache.want(class).min(cache.most_wanted(class));
+        cache.disarm(class);
+        let pops = Self::expect_count(cache, class);
+        let before_sample = cache.count_down::<H>(class, pops + 1);
+        let mut want = cache.want(class).min(cache.most_wanted(class));
+        if before_sample > 0 && cache.arm(class) {
+            want = want.min(before_sample);
+        }
         let mut chain = self.take(cache.home(), class, H::bound(class, want));
         let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
@@ -53,12 +58,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Makes an empty list's count exact; reports objects that were lost or went out twice.
-    fn expect_count(cache: &mut ThreadCache, class: usize) {
+    /// Makes an empty list's count exact; reports objects that were lost or went out twice. Returns
+    /// the pops since the count last was exact.
+    fn expect_count(cache: &mut ThreadCache, class: usize) -> u32 {
         match cache.miscount(class) {
-            0 => {}
-            twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
-            lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
+            (pops, 0) => pops,
+            (_, twice @ 1..) => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
+            (_, lost) => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
         }
     }
 
@@ -211,11 +217,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) -> bool {
         // SAFETY: the cache is this thread's; the chain holds objects that its list gave up.
         unsafe {
+            if (*cache).is_armed(class) {
+                return (*cache).stays_armed(class);
+            }
             if let Some(pops) = (*cache).recount(class) {
+                let before_sample = (*cache).count_down::<H>(class, pops);
                 let stays_empty = H::reused(class, pops);
                 if stays_empty {
                     let chain = (*cache).drain::<H>(class, u32::MAX);
                     self.give(class, chain);
+                } else if before_sample > 0 && (*cache).arm(class) {
+                    let rest = (*cache).drain_beyond::<H>(class, before_sample);
+                    self.give(class, rest);
+                    return true;
                 }
                 if stays_empty || !(*cache).is_nearly_full(class) {
                     return stays_empty;

@@ -12,6 +12,7 @@ mod maintain;
 mod morphs;
 pub(crate) mod recorder;
 mod resize;
+mod sampling;
 mod shards;
 mod spans;
 pub(crate) mod world;

@@ -31,6 +31,7 @@
 mod count;
 mod lists;
 mod loans;
+mod sampling;
 mod shape;
 mod stages;
 mod view;
@@ -43,6 +44,7 @@ use count::{ONE, POPPED, room_for};
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::end;
+use sampling::Sampling;
 use stages::Stages;
 pub use stages::{HardenedCache, wait};
 
@@ -74,7 +76,8 @@ struct Pace {
     popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
-    /// Low 32 bits of the head at the last idle check, or 0.
+    /// Low 32 bits of the head at the last idle check, or 0; in an armed list ([`sampling`]) the
+    /// `max` to restore.
     seen: u32,
 }
 
@@ -213,6 +216,7 @@ pub struct ThreadCache {
     offsets: Offsets,
     /// The same by class.
     sources: [u16; MARKS],
+    sampling: Sampling,
 }
 
 /// The heap's fields that caches copy.
@@ -295,6 +299,7 @@ impl ThreadCache {
             (*at).factor = view.key.factor;
             (*at).offsets = OFFSETS;
             (*at).sources = core::array::from_fn(|class| (class * LIST_BYTES) as u16);
+            (*at).sampling = Sampling::NEW;
             (*at).stages = Stages::NONE;
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;

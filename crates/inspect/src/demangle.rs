@@ -1,6 +1,6 @@
 //! Names of C++ and Rust symbols as people write them.
 
-/// `put(int)` for `_Z3puti`; other names as they are.
+/// As in the source, without the hash of Rust's; other names as they are.
 pub fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");

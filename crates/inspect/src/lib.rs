@@ -20,6 +20,7 @@
 //! **Unsafe.** System calls, in `live.rs` and below.
 
 mod caches;
+mod captive;
 mod core_file;
 mod demangle;
 mod dump;
@@ -27,10 +28,13 @@ mod heap;
 mod kit;
 mod leaks;
 mod ledger;
+mod lines;
 mod live;
 mod memory;
 mod morph;
 mod names;
+mod perf_map;
+mod profile;
 mod published;
 mod reader;
 mod refs;
@@ -44,14 +48,19 @@ mod verify;
 mod watch;
 mod whatis;
 
+pub use captive::add_captive;
 pub use core_file::CoreFile;
+pub use demangle::demangled;
 pub use dump::{Dump, Word, dump};
 pub use heap::Heap;
 pub use kit::{Log, log};
 pub use leaks::{Group, Leaks, leaks};
 pub use ledger::{ClassRow, Ledger, Row, ledger};
+pub use lines::{Frame, Lines};
 pub use live::{Live, is_running};
-pub use memory::Memory;
+pub use memory::{Map, Memory};
+pub use perf_map::PerfMap;
+pub use profile::{Count, MAGIC as PROFILE_MAGIC, Profile, Site};
 pub use published::{ClassShare, Published};
 pub use refs::{Holder, Refs, refs};
 pub use save::save;

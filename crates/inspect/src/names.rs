@@ -14,14 +14,14 @@ use std::collections::HashMap;
 
 /// In the file's numbering.
 #[derive(Debug, PartialEq, Eq)]
-struct Function {
+pub(crate) struct Function {
     at: u64,
     bytes: u64,
-    name: String,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Default)]
-struct Image {
+pub(crate) struct Image {
     /// Offset in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
@@ -30,7 +30,7 @@ struct Image {
 }
 
 impl Image {
-    fn parse(file: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(file: &[u8]) -> Option<Self> {
         let file = ElfFile64::<LittleEndian, _>::parse(file).ok()?;
         let of_kind = |kind| {
             let symbols = file.symbols().chain(file.dynamic_symbols());
@@ -52,12 +52,12 @@ impl Image {
         Some(Self { loaded, functions, data })
     }
 
-    fn address(&self, in_file: u64) -> Option<u64> {
+    pub(crate) fn address(&self, in_file: u64) -> Option<u64> {
         let (from, _, at) = self.loaded.iter().find(|(from, len, _)| in_file.wrapping_sub(*from) < *len)?;
         Some(at.wrapping_add(in_file - from))
     }
 
-    fn function(&self, at: u64) -> Option<&Function> {
+    pub(crate) fn function(&self, at: u64) -> Option<&Function> {
         around(&self.functions, at)
     }
 

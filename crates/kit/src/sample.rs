@@ -207,7 +207,7 @@ impl Sample {
 }
 
 /// Throws until the first success: ⌈ln u / ln(1 − 1/every)⌉; `core` has no ln, hence the series.
-fn geometric(uniform: u64, every: u64) -> i64 {
+pub fn geometric(uniform: u64, every: u64) -> i64 {
     if every <= 1 {
         return 1;
     }

@@ -10,7 +10,7 @@ use crate::errno::with_errno;
 use crate::govern;
 use crate::here::Here;
 use crate::observe::segment;
-use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, SEGMENT};
+use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROFILE, SEGMENT};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::Misuse;
@@ -252,6 +252,7 @@ pub fn check() -> usize {
 /// the start.
 pub fn record_trust() {
     KIT.trust();
+    PROFILE.trusts.store(true, Relaxed);
 }
 
 pub fn counts() -> Counts {

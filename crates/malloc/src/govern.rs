@@ -13,7 +13,8 @@ use crate::here::Here;
 use crate::observe::telemetry;
 use crate::observe::text::Text;
 use crate::statics::{
-    ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT,
+    ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, PROFILE, REGISTRY,
+    SEGMENT,
 };
 use crate::thread::{nested, tls};
 use background::{Chore, Errands, FROM, Helper, Mode, Tended};
@@ -417,6 +418,7 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
         ThreadCache::begin(cache, HEAP.view(), &HEAP.flush_requests, home, bytes);
         &mut *cache
     };
+    cache.set_countdown(PROFILE.first_countdown(cache.number == 0));
     if KIT.in_use() {
         (1..=CLASSES).filter(|class| KIT.checks_of_class(*class) != 0).for_each(|class| cache.close(class));
     }

@@ -5,6 +5,7 @@ use crate::govern::background::Chore;
 use crate::here::Here;
 use crate::observe::report;
 use crate::observe::segment;
+use crate::sampling;
 use crate::statics::{BACKGROUND, KIT, SEGMENT, SHARED, TRACE};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Pages;
@@ -47,6 +48,7 @@ impl Hooks for Here {
                 }
                 return now;
             }
+            Event::ProcessorRefill { class, objects } => sampling::count_processor_refill(class, objects),
             Event::SlabsReused => govern::record_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),
             Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
@@ -66,6 +68,11 @@ impl Hooks for Here {
 
     fn reused(class: usize, allocations: u32) -> bool {
         KIT.count_reuse(class, allocations)
+    }
+
+    #[cold]
+    fn count_ended(class: usize, excess: u64) -> (i64, u32) {
+        sampling::count_ended(class, excess)
     }
 
     #[inline(always)]

@@ -30,6 +30,8 @@ pub mod hints;
 mod hooks;
 pub mod observe;
 pub mod options;
+mod profile;
+mod sampling;
 pub mod sizes;
 mod start;
 mod statics;

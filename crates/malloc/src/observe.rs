@@ -3,6 +3,7 @@
 pub mod inspect;
 pub mod json;
 pub(crate) mod mailbox;
+pub(crate) mod profile_file;
 pub(crate) mod recording;
 pub mod report;
 pub mod segment;

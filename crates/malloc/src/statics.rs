@@ -14,6 +14,7 @@ use crate::observe::mailbox::Mailbox;
 use crate::observe::segment::Segment;
 use crate::observe::shared::Shared;
 use crate::observe::trace::{PATH_MAX, Tracer};
+use crate::profile::Profile;
 use crate::start::hardening::Hardening;
 use crate::start::page_heap::Choice;
 use crate::thread::admission::Admission;
@@ -76,6 +77,10 @@ pub(crate) static APART: Area = Area::new();
 /// Not constant: another process writes it.
 pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
+
+pub(crate) static PROFILE: Profile = Profile::new();
+/// The option `profile_file`: path, and length.
+pub(crate) static PROFILE_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::ProfilePath, ([0; PATH_MAX], 0));
 
 /// Chores may allocate.
 pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);

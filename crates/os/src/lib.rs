@@ -29,6 +29,7 @@ pub mod mapping;
 pub mod maps;
 mod mutex;
 pub mod names;
+mod out_file;
 mod pagemap;
 mod persist;
 #[cfg(not(loom))]
@@ -59,6 +60,7 @@ pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::rank::trust as trust_lock_order;
 pub use mutex::{Guard, Mutex, Rank};
+pub use out_file::OutFile;
 pub use persist::WriteBack;
 #[cfg(not(loom))]
 pub use persistent_file::PersistentFile;

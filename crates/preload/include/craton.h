@@ -146,6 +146,7 @@ size_t craton_stats_json(char *buffer, size_t size);
    caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|mismatch|all,
    guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, hardened=0|1,
    memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames, pressure=PERCENT,
+   profile=auto|off|BYTES, profile_every=off|N, profile_file=PATH, profile_growth=off|BYTES,
    quarantine=BYTES, release_rate=auto|BYTES, soft_limit=none|auto|BYTES|PERCENT%, stats=0|1,
    stats_dir=PATH, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES, trace=PATH,
    trace_events=N. */

@@ -187,6 +187,32 @@ options! {
         more: "Read from `/proc/pressure/memory` and the control group's `memory.pressure`. At most 256 MiB each \
                five seconds."
     }
+    Profile profile {
+        form: Amount(&["auto", "off"], 1), default: "auto", when: Live,
+        refusal: "bad value (auto, off, or bytes above 0, such as 64K); ignored",
+        text: "how many allocated bytes pass between two samples of the heap profile",
+        more: "`auto` is 512 KiB, and more while samples would take more than 0.25 percent of the time. `craton profile` \
+               shows the profile. See [profile.md](profile.md)."
+    }
+    ProfileEvery profile_every {
+        form: Count(&["off"], 1, 31_536_000), default: "off", when: Live,
+        refusal: "bad value (off, or 1 to 31536000 seconds); ignored",
+        text: "after how many seconds the file of `profile_file` is written again",
+        more: "At the first sample after them: a process that allocates nothing writes nothing. With `%n` in its path \
+               each is a new file."
+    }
+    ProfileFile profile_file {
+        form: Path, default: "", when: Live,
+        refusal: "bad value (a path of at most 511 bytes); ignored",
+        text: "writes the heap profile into the file at exit",
+        more: "`%p` stands for the process id, `%n` for the file's number. `craton profile FILE` shows it."
+    }
+    ProfileGrowth profile_growth {
+        form: Amount(&["off"], 1), default: "off", when: Live,
+        refusal: "bad value (off, or bytes above 0, such as 64M); ignored",
+        text: "at how many more live bytes the file of `profile_file` is written again",
+        more: "Counted from the live bytes at the last file that growth wrote."
+    }
     Quarantine quarantine {
         form: Bytes(1 << 40), default: "16777216", when: Live,
         refusal: "bad value (0 to 1T bytes, such as 64M); ignored",

@@ -62,6 +62,7 @@ impl Known<'_> {
         }
         while let Some(word) = words.next() {
             if let Some(option) = word.strip_prefix("--") {
+                let option = option.split('=').next().unwrap_or_default();
                 let field = option.replace('-', "_");
                 let is_there =
                     field == "help" || [" ", "pub "].iter().any(|b| self.args.contains(&format!("{b}{field}: ")));

@@ -14,14 +14,14 @@ const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
         "misuse hooks page_map mark shuffle page_heap gate lent record length search shard huge thread_cache heap kept spans limits \
-         gather morph central large huge_object sparse_object owned find refill beyond cpu_cache maintain census shape",
+         gather morph central large huge_object sparse_object owned sampled find refill beyond cpu_cache maintain census shape",
     ),
     (
         "malloc",
         "here errno observe thread options::wrong options::environment observe::text observe::segment observe::mailbox \
-         observe::trace observe::shared start::page_heap start::hardening thread::admission thread::registry thread::nested::area \
+         observe::trace observe::shared profile start::page_heap start::hardening thread::admission thread::registry thread::nested::area \
          govern::background govern::limits statics thread::tls thread::mode thread::nested observe::telemetry observe::report \
-         govern::notice govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
+         govern::notice observe::profile_file sampling govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
          heaps caches hints batch sizes options observe::stats observe::json observe::inspect options::remote \
          start::lifecycle",
     ),

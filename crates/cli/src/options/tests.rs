@@ -62,22 +62,22 @@ fn a_trace_is_named_from_the_root_on() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("b.%p");
     let wanted = format!("trace={}", file.display());
-    assert_eq!(Setting::trace(&file), Ok(setting(&wanted)));
+    assert_eq!(Setting::file("trace", &file), Ok(setting(&wanted)));
     assert!(!file.exists(), "the check leaves nothing behind");
     fs::write(&file, "x").unwrap();
-    assert_eq!((Setting::trace(&file), fs::read(&file).unwrap()), (Ok(setting(&wanted)), b"x".to_vec()));
-    assert!(Setting::trace(Path::new("/proc/b")).unwrap_err().starts_with("cannot be written: "));
-    assert_eq!(Setting::trace(Path::new("/no/%p/b")), Ok(setting("trace=/no/%p/b")));
+    assert_eq!((Setting::file("trace", &file), fs::read(&file).unwrap()), (Ok(setting(&wanted)), b"x".to_vec()));
+    assert!(Setting::file("trace", Path::new("/proc/b")).unwrap_err().starts_with("cannot be written: "));
+    assert_eq!(Setting::file("trace", Path::new("/no/%p/b")), Ok(setting("trace=/no/%p/b")));
     for (path, why) in
         [("/no/such/b", "there is no folder /no/such"), ("/", "it is a folder"), ("/dev/null", "not an ordinary file")]
     {
-        assert_eq!(Setting::trace(Path::new(path)), Err(why.to_owned()));
+        assert_eq!(Setting::file("trace", Path::new(path)), Err(why.to_owned()));
     }
     let here = std::env::current_dir().unwrap();
-    assert_eq!(Setting::trace(Path::new("b")), Ok(setting(&format!("trace={}/b", here.display()))));
-    assert!(Setting::trace(Path::new("/a,b")).unwrap_err().contains("has a comma"));
-    assert!(Setting::trace(Path::new("-")).unwrap_err().contains("standard output"));
-    assert!(Setting::trace(Path::new(&"/abcdefghi".repeat(50))).unwrap_err().contains("490"));
+    assert_eq!(Setting::file("trace", Path::new("b")), Ok(setting(&format!("trace={}/b", here.display()))));
+    assert!(Setting::file("trace", Path::new("/a,b")).unwrap_err().contains("has a comma"));
+    assert!(Setting::file("trace", Path::new("-")).unwrap_err().contains("standard output"));
+    assert!(Setting::file("trace", Path::new(&"/abcdefghi".repeat(50))).unwrap_err().contains("490"));
 }
 
 #[test]

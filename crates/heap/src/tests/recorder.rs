@@ -18,6 +18,9 @@ struct Log {
     damage: Option<Damage>,
     bound: Option<u32>,
     keeps: bool,
+    /// Countdowns that ended, by class; how many requests precede a sample.
+    ended: Vec<usize>,
+    before_sample: u32,
 }
 
 std::thread_local! {
@@ -55,6 +58,13 @@ impl Hooks for Recorder {
         log(|log| log.bound.map_or(want, |bound| want.min(bound)))
     }
 
+    fn count_ended(class: usize, _excess: u64) -> (i64, u32) {
+        log(|log| {
+            log.ended.push(class);
+            (i64::MAX, log.before_sample)
+        })
+    }
+
     fn keeps_mappings() -> bool {
         log(|log| log.keeps)
     }
@@ -69,6 +79,16 @@ impl Hooks for Recorder {
 pub(crate) fn watched(hugepages: u32) -> World<Recorder> {
     log(|log| *log = Log::default());
     world_of(hugepages, 256 << 10, METADATA)
+}
+
+/// Requests that precede a sample once a countdown has ended.
+pub(crate) fn set_before_sample(requests: u32) {
+    log(|log| log.before_sample = requests);
+}
+
+/// Classes in which countdowns ended.
+pub(crate) fn ended() -> Vec<usize> {
+    log(|log| core::mem::take(&mut log.ended))
 }
 
 /// May keep freed mappings.

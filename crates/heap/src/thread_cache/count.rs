@@ -57,18 +57,19 @@ pub(super) fn explain(missing: i32) -> (i32, i32) {
 }
 
 impl ThreadCache {
-    /// Makes an empty list's count exact; returns by how many objects a signal handler that
-    /// interrupted a push or pop broke T1: positive ones went out twice, negative ones were lost.
+    /// Makes an empty list's count exact; returns the pops since it last was, and by how many
+    /// objects a signal handler that interrupted a push or pop broke T1: positive ones went out
+    /// twice, negative ones were lost.
     #[inline]
-    pub fn miscount(&mut self, class: usize) -> i32 {
+    pub fn miscount(&mut self, class: usize) -> (u32, i32) {
         let full = room_for(self.paces[class].max);
         let list = self.source_mut(class);
         if list.head != end() || list.room == full {
-            return 0;
+            return (0, 0);
         }
-        let miscounted = explain(full - core::mem::replace(&mut list.room, full)).1;
+        let (pops, miscounted) = explain(full - core::mem::replace(&mut list.room, full));
         self.paces[class].popped = 0;
-        miscounted
+        (pops as u32, miscounted)
     }
 
     /// Restores the room that pops used up in a list of `len` objects; returns their number.

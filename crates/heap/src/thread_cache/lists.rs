@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Follows and ends the links of free objects that the cache owns.
 
-use super::count::{ONE, objects_in, pops_in, room_for};
+use super::count::{ONE, WEAR, objects_in, pops_in, room_for};
 use super::{FRESH_PACES, LAST_KEPT, LONG_SWING, LONGEST, LOOK_LEAST, LOOK_PART, MAX_BYTES, MAX_OBJECTS};
 use super::{Pace, ThreadCache, first_max};
 use crate::hooks::{Damage, Hooks};
@@ -59,6 +59,7 @@ impl ThreadCache {
     /// Removes an empty list's room, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         debug_assert!(self.is_empty(class));
+        self.disarm(class);
         self.close_stage(class);
         (self.paces[class].max, self.lists[class].room) = (0, room_for(0));
         self.source_mut(class).room = room_for(0);
@@ -139,6 +140,9 @@ impl ThreadCache {
     /// Idle objects of a class: nearly all, if the head is the one of the last check. The list's
     /// `max` then returns to that of a new list.
     pub fn idle(&mut self, class: usize) -> u32 {
+        if self.is_armed(class) {
+            return 0;
+        }
         let (held, kept) = (self.len(class), first_max(class).min(LAST_KEPT));
         let first = self.head(class) as u32;
         if core::mem::replace(&mut self.paces[class].seen, first) != first || held <= kept {
@@ -155,7 +159,7 @@ impl ThreadCache {
 
     /// Removes the first `n` objects of a list: `rest_of` consumes them and returns the rest.
     pub fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
-        let empty = room_for(self.paces[class].max);
+        let empty = self.room_emptied(class);
         let list = self.source_mut(class);
         let first = core::mem::replace(&mut list.head, end());
         list.head = rest_of(first);
@@ -163,10 +167,22 @@ impl ThreadCache {
         list.room = if list.head == end() { empty } else { list.room + n as i32 * ONE };
     }
 
+    /// The room of a list once it is empty: its pops are still to be counted.
+    fn room_emptied(&self, class: usize) -> i32 {
+        let pops = if self.is_hardened() { 0 } else { pops_in(self.lists[class].room) };
+        room_for(self.paces[class].max) - pops as i32 * WEAR
+    }
+
+    /// Removes all but `kept` objects of a list.
+    pub fn drain_beyond<H: Hooks>(&mut self, class: usize, kept: u32) -> Chain {
+        let more = self.len(class).saturating_sub_unsigned(kept).max(0);
+        self.drain::<H>(class, more as u32)
+    }
+
     /// Removes up to `most` objects of a list.
     pub fn drain<H: Hooks>(&mut self, class: usize, most: u32) -> Chain {
         let seal = self.seal(class);
-        let full = room_for(self.paces[class].max);
+        let full = self.room_emptied(class);
         let list = self.source_mut(class);
         let first = list.head;
         let (mut last, mut at, mut n) = (null_mut::<u8>(), first, 0);

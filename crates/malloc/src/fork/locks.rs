@@ -5,7 +5,9 @@
 //!
 //! **Unsafe.** Releases, after a fork, locks taken before it.
 
-use crate::statics::{HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
+use crate::statics::{
+    HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, PROFILE, PROFILE_FILE, REGISTRY, SETTING_UP, STATS_FILE, TRACE,
+};
 use craton_os::Rank;
 
 /// A lock, or a part's locks in sequence.
@@ -26,7 +28,7 @@ macro_rules! lock {
     };
 }
 
-const LOCKS: [Entry; 11] = [
+const LOCKS: [Entry; 13] = [
     lock!(SetUp: SETTING_UP.),
     lock!(LimitCallback: LIMITS.callback.function.),
     lock!(ThreadCaches: REGISTRY.),
@@ -38,6 +40,8 @@ const LOCKS: [Entry; 11] = [
     lock!(Recorder: TRACE.recorder.),
     lock!(TraceAsked: TRACE.requested.),
     lock!(TracePath: TRACE.path.),
+    lock!(Profile: PROFILE.),
+    lock!(ProfilePath: PROFILE_FILE.),
 ];
 
 const _: () = {

@@ -10,7 +10,7 @@ use crate::statics::{FAILURES, HEAP, LENT, PROCESSOR_CACHES};
 use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
 use crate::thread::{nested, tls};
-use crate::{debug, govern};
+use crate::{debug, govern, sampling};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
@@ -21,16 +21,13 @@ use craton_os::process::errno;
 use craton_os::rseq::Rseq;
 
 /// Larger objects have a class, but are large: a slab's record takes a page's memory, and spans at
-/// hand serve all lengths.
+/// hand serve all lengths. The profile counts them one by one.
 pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
 #[inline(never)]
 pub(super) fn malloc_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
-    match debug::alloc(size, 1, FAMILY) {
-        Some(buffer) => buffer,
-        None => malloc_class(size_class::class_of_tabled(size), 1),
-    }
+    malloc_sized(size_class::class_of_tabled(size), size, 1, FAMILY)
 }
 
 #[inline(never)]
@@ -46,9 +43,17 @@ pub(super) fn malloc_beyond_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
 
 /// Allocates `size` bytes of a class whose list is empty.
 #[cold]
-#[inline(never)]
+#[inline]
 pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
-    debug::alloc(size, align, family).unwrap_or_else(|| malloc_class(class, align))
+    if let Some(buffer) = debug::alloc(size, align, family) {
+        return buffer;
+    }
+    let is_due = sampling::is_due(class, size, family);
+    let object = malloc_class(class, align);
+    if is_due && !object.is_null() {
+        sampling::sample_small(object, class, size);
+    }
+    object
 }
 
 #[cold]
@@ -144,7 +149,9 @@ pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) ->
     // The kit, in use, must see the request first.
     let may_take = !zero && align <= PAGE_SIZE && !debug::sees_large();
     let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
-    if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand }
+    let object = if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand };
+    sampling::count_large(object, size);
+    object
 }
 
 #[cold]

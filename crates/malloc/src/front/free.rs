@@ -5,13 +5,14 @@
 //!
 //! | # | question                                              | why at this place |
 //! |---|-------------------------------------------------------|-------------------|
-//! | 0 | on a morphed slab, and room in the thread's cache? | the commonest one in programs that change their sizes: no lock, 40 instructions more than the fast path |
+//! | 0 | on a morphed slab or beside a sample, and room in the thread's cache? | the commonest ones: no lock, 40 to 90 instructions more than the fast path |
 //! | 1 | null, or no heap yet?                                 | nothing below works without a heap |
 //! | 2 | debugging kit: a buffer of its, or does it check all? | its buffers look like large objects; it must see each free before that is done |
-//! | 3 | large object?                                         | the commonest one here, with a cache without locks; not in a handler, which may have interrupted that cache |
-//! | 4 | thread on per-CPU caches?                             | no lock; a handler may do it, too |
-//! | 5 | in a handler?                                         | from here on locks are taken: the object waits instead |
-//! | 6 | anything else, and bad pointers                       | [`Heap::take_back`](craton_heap::heap::Heap::take_back) finds what it is, under locks |
+//! | 3 | perhaps a sample of the profile? | before another object may get the address; a handler leaves that to a later free |
+//! | 4 | large object?                                         | the commonest one here, with a cache without locks; not in a handler, which may have interrupted that cache |
+//! | 5 | thread on per-CPU caches?                             | no lock; a handler may do it, too |
+//! | 6 | in a handler?                                         | from here on locks are taken: the object waits instead |
+//! | 7 | anything else, and bad pointers                       | [`Heap::take_back`](craton_heap::heap::Heap::take_back) finds what it is, under locks |
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -21,7 +22,7 @@ use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
 use crate::thread::nested;
 use crate::thread::tls;
-use crate::{debug, govern};
+use crate::{debug, govern, sampling};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PageRange;
 use craton_heap::Misuse;
@@ -88,8 +89,8 @@ unsafe fn turn_over(cache: *mut ThreadCache, class: usize) {
     govern::run_chores_in_free();
 }
 
-/// Frees an object into the thread cache if its slab has morphed to its class and there is room. As
-/// the fast path, in a signal handler too.
+/// Frees an object into the thread cache if its slab has morphed to its class, or a sample is near,
+/// and there is room. As the fast path, in a signal handler too.
 ///
 /// # Safety
 /// As [`free`], unless the answer is `false`.
@@ -109,7 +110,11 @@ pub(crate) unsafe fn free_on_morphed_if(pointer: *mut u8, is_right: impl Fn(usiz
     // SAFETY: it is this thread's cache or one without room; the object is one of the class, and
     // given up.
     unsafe {
-        let found = HEAP.recognise_morphed(pointer, ThreadCache::pages(cache)).filter(|(class, _)| is_right(*class));
+        let pages = ThreadCache::pages(cache);
+        let found = HEAP
+            .recognise_morphed(pointer, pages)
+            .or_else(|| HEAP.recognise_near_sample(pointer, pages).filter(|_| !sampling::may_be_sample(pointer)));
+        let found = found.filter(|(class, _)| is_right(*class));
         found.is_some_and(|(class, mark)| ThreadCache::push_marked(cache, class, pointer, mark))
     }
 }
@@ -131,22 +136,30 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
     if let Some(freed) = unsafe { debug::free(pointer) } {
         return freed; // 2
     }
+    if sampling::may_be_sample(pointer) {
+        if nested::is_nested() {
+            // SAFETY: by the contract.
+            unsafe { free_in_handler(pointer) };
+            return Ok(());
+        }
+        sampling::end_if_sample(pointer); // 3
+    }
     if !nested::is_nested()
         && let Some(first) = HEAP.large_at(pointer as usize)
     {
         if let Some(span) = HEAP.give_large(first) {
             give_span(span);
         }
-        return Ok(()); // 3
+        return Ok(()); // 4
     }
     let cache = match server() {
         // SAFETY: by the contract.
-        Server::PerCpu(rseq) if unsafe { free_per_cpu(rseq, pointer) } => return Ok(()), // 4
+        Server::PerCpu(rseq) if unsafe { free_per_cpu(rseq, pointer) } => return Ok(()), // 5
         Server::PerCpu(_) if !nested::is_nested() => None,
         Server::PerCpu(_) | Server::Apart => {
             // SAFETY: by the contract.
             unsafe { free_in_handler(pointer) };
-            return Ok(()); // 5
+            return Ok(()); // 6
         }
         other => cache_for(other),
     };
@@ -158,7 +171,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
             Some(object) => HEAPS.over(&HEAP).free(object, pointer),
             None => Ok(()),
         }
-    }); // 6
+    }); // 7
     govern::run_chores_in_free();
     set_errno(saved);
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }

@@ -6,7 +6,7 @@ use super::apart::realloc_in_handler;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::statics::{HEAP, HEAPS};
 use crate::thread::{nested, tls};
-use crate::{debug, govern, size_class};
+use crate::{debug, govern, sampling, size_class};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
@@ -61,6 +61,9 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         _ => HEAP.resize(pointer, found, size),
     });
     if let Some(same) = resized {
+        if matches!(found, Found::Large { .. } | Found::Huge(_)) {
+            sampling::resized(pointer, same, size);
+        }
         govern::run_chores();
         return Ok(with_errno(same, saved));
     }

@@ -20,8 +20,10 @@
 use crate::govern::background::thread::HelperThread;
 use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
+use crate::profile;
+use crate::profile::Profile;
 use crate::statics::{
-    APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT, TheHeap,
+    APART, BACKGROUND, HEAP, HEAPS, KIT, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, PROFILE, REGISTRY, SEGMENT, TheHeap,
 };
 use crate::thread::nested::area::Area;
 use crate::thread::registry::Registry;
@@ -134,13 +136,14 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("own", (&raw const HEAPS).cast()),
     ("caches", (&raw const OBJECT_CACHES).cast()),
     ("lists.end", craton_slab::end()),
+    ("profile", (&raw const PROFILE).cast::<u8>().wrapping_add(Profile::AT)),
 ];
 
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-const NAMED: usize = 13;
+const NAMED: usize = 14;
 
-const SHAPES: [&[(&str, usize)]; 17] = [
+const SHAPES: [&[(&str, usize)]; 18] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
@@ -158,6 +161,7 @@ const SHAPES: [&[(&str, usize)]; 17] = [
     &ObjectSlabs::SHAPE,
     &craton_kit::SHAPE,
     &Log::SHAPE,
+    &profile::tables::SHAPE,
 ];
 
 const ENTRIES: usize = {

@@ -6,16 +6,18 @@
 use crate::debug;
 use crate::govern;
 use crate::govern::background::Mode;
-use crate::observe::recording;
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
+use crate::observe::{profile_file, recording};
+use crate::profile;
 use crate::start::set_up;
 use crate::statics::{
-    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, SHARED, STATS, STATS_FILE, STATS_TO,
+    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, PROFILE, SHARED, STATS, STATS_FILE,
+    STATS_TO,
 };
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Line, process};
+use craton_os::{Line, precise_ns, process};
 use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
 use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Form, Key};
@@ -53,6 +55,16 @@ fn handler(key: Key) -> Handler {
         }
         Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
         Key::Pressure => Text(|v| govern::set_option(b"pressure", v), |t| _ = govern::show_option(b"pressure", t)),
+        Key::Profile => Text(set_profile, |t| {
+            _ = match PROFILE.pace.asked() {
+                profile::AUTO => t.text("auto"),
+                0 => t.text("off"),
+                bytes => t.number(bytes),
+            };
+        }),
+        Key::ProfileEvery => Text(set_profile_every, |t| show_or_off(t, PROFILE.due.every_ns() / SECOND_NS)),
+        Key::ProfileGrowth => Text(set_profile_growth, |t| show_or_off(t, PROFILE.due.growth())),
+        Key::ProfileFile => Text(profile_file::set_path, profile_file::show_path),
         Key::Quarantine => Any(|n| KIT.set_quarantine(n as usize), || KIT.quarantine() as u64),
         Key::ReleaseRate => Text(set_rate, |t| {
             let rate = BACKGROUND.rate();
@@ -136,6 +148,43 @@ fn set_caches(i: usize) -> bool {
 fn set_sample(value: &[u8]) -> bool {
     let every = if value == b"auto" { Some(debug::AUTO) } else { decimal(value) };
     every.is_some_and(|every| debug::set_sample(every, set_up))
+}
+
+fn set_profile(value: &[u8]) -> bool {
+    let bytes = match value {
+        b"auto" => Some(profile::AUTO),
+        b"off" => Some(0),
+        bytes => size(bytes).filter(|bytes| *bytes > 0),
+    };
+    bytes.is_some_and(|bytes| {
+        let is_up = set_up();
+        if is_up {
+            PROFILE.ask(bytes);
+            govern::request_flushes();
+        }
+        is_up
+    })
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn set_profile_every(value: &[u8]) -> bool {
+    let seconds = or_off(value, |value| number(&Key::ProfileEvery.row().form, value));
+    seconds.inspect(|seconds| PROFILE.due.set_every(seconds * SECOND_NS, precise_ns())).is_some()
+}
+
+fn set_profile_growth(value: &[u8]) -> bool {
+    let bytes = or_off(value, |value| size(value).filter(|bytes| *bytes > 0));
+    bytes.inspect(|bytes| PROFILE.due.set_growth(*bytes)).is_some()
+}
+
+/// A number, or 0 for `off`.
+fn or_off(value: &[u8], number: impl FnOnce(&[u8]) -> Option<u64>) -> Option<u64> {
+    if value == b"off" { Some(0) } else { number(value) }
+}
+
+fn show_or_off(into: &mut Text<'_>, number: u64) {
+    _ = if number == 0 { into.text("off") } else { into.number(number) };
 }
 
 /// In the order of the row's words.

@@ -4,7 +4,7 @@
 
 use crate::front::free_what_waits;
 use crate::govern::background::Errands;
-use crate::observe::{recording, stats};
+use crate::observe::{profile_file, recording, stats};
 use crate::options::remote::read_mailbox;
 use crate::start::start_pages;
 use crate::statics::{ERRANDS, SEGMENT, SHARED};
@@ -43,6 +43,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
 extern "C" fn at_end() {
     recording::end();
     stats::at_exit();
+    profile_file::at_exit();
     debug::at_exit();
     SHARED.end(&SEGMENT);
 }

@@ -29,6 +29,8 @@ pub enum Rank {
     Recorder,
     TraceAsked,
     TracePath,
+    Profile,
+    ProfilePath,
 }
 
 #[cfg(all(debug_assertions, not(loom)))]
@@ -61,7 +63,7 @@ mod witness {
     use crate::{Line, thread};
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
-    const RANKS: usize = Rank::TracePath as usize + 1;
+    const RANKS: usize = Rank::ProfilePath as usize + 1;
     const THREADS: usize = 64;
 
     /// Only the holder changes it.

@@ -1,0 +1,249 @@
+//! A profile's stacks by function and line, and their difference to an earlier profile.
+
+use crate::args;
+use craton_inspect::{Count, Frame, Lines, Profile, Site};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A count of each stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    Live,
+    Peak,
+    Total,
+    Short,
+    Captive,
+}
+
+impl Measure {
+    pub fn of(args: &args::Profile) -> Self {
+        let asked = [(args.peak, Self::Peak), (args.total, Self::Total), (args.short, Self::Short)];
+        let asked = asked.into_iter().chain([(args.captive, Self::Captive)]).find(|(is_asked, _)| *is_asked);
+        asked.map_or(Self::Live, |(_, measure)| measure)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Peak => "at the peak",
+            Self::Total => "allocated",
+            Self::Short => "short-lived",
+            Self::Captive => "captive",
+        }
+    }
+}
+
+/// Bytes and objects; below 0 in a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sum {
+    pub bytes: i64,
+    pub objects: i64,
+}
+
+impl Sum {
+    pub fn add(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.objects += other.objects;
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self { bytes: self.bytes - other.bytes, objects: self.objects - other.objects }
+    }
+}
+
+impl From<Count> for Sum {
+    fn from(count: Count) -> Self {
+        Self { bytes: count.bytes as i64, objects: count.objects as i64 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    pub live: Sum,
+    pub peak: Sum,
+    pub total: Sum,
+    pub short: Sum,
+    pub captive: Sum,
+}
+
+impl Sums {
+    fn of(site: &Site) -> Self {
+        Self {
+            live: site.live.into(),
+            peak: site.peak.into(),
+            total: site.total.into(),
+            short: site.short.into(),
+            captive: site.captive.into(),
+        }
+    }
+
+    pub fn get(&self, measure: Measure) -> Sum {
+        match measure {
+            Measure::Live => self.live,
+            Measure::Peak => self.peak,
+            Measure::Total => self.total,
+            Measure::Short => self.short,
+            Measure::Captive => self.captive,
+        }
+    }
+
+    fn each(&mut self, other: Self, act: impl Fn(Sum, Sum) -> Sum) {
+        self.live = act(self.live, other.live);
+        self.peak = act(self.peak, other.peak);
+        self.total = act(self.total, other.total);
+        self.short = act(self.short, other.short);
+        self.captive = act(self.captive, other.captive);
+    }
+}
+
+/// A function's place; the frame without its address, which differs from run to run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Call {
+    pub function: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub module: String,
+}
+
+impl Call {
+    fn of(frame: &Frame) -> Self {
+        let Frame { function, file, line, module, .. } = frame.clone();
+        Self { function, file, line, module }
+    }
+
+    /// `grow.cpp:9`; the file from the current folder on.
+    pub fn place(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        let folder = std::env::current_dir().unwrap_or_default();
+        let shown = std::path::Path::new(file).strip_prefix(folder).map_or(file.clone(), |p| p.display().to_string());
+        Some(self.line.map_or(shown.clone(), |line| format!("{shown}:{line}")))
+    }
+
+    /// Code of the language's library, which allocates for its caller.
+    fn is_of_language(&self) -> bool {
+        const FOLDERS: [&str; 4] = ["/include/c++/", "/rustc/", "/library/alloc/src/", "/library/std/src/"];
+        const NAMES: [&str; 12] = [
+            "std::",
+            "__gnu_cxx::",
+            "operator new",
+            "alloc::",
+            "<alloc::",
+            "core::",
+            "<core::",
+            "<std::",
+            "hashbrown::",
+            "<hashbrown::",
+            "__rust",
+            "_R",
+        ];
+        let in_folder = |file: &String| FOLDERS.iter().any(|folder| file.contains(folder));
+        self.file.as_ref().is_some_and(in_folder) || NAMES.iter().any(|name| self.function.starts_with(name))
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Stack {
+    /// Innermost first.
+    pub calls: Vec<Call>,
+    #[serde(flatten)]
+    pub sums: Sums,
+}
+
+impl Stack {
+    /// The innermost call outside of the language's library.
+    pub fn owner(&self) -> Option<&Call> {
+        self.calls.iter().find(|call| !call.is_of_language()).or(self.calls.first())
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Stacks(pub Vec<Stack>);
+
+/// The document's row.
+#[derive(Debug, Serialize)]
+pub struct Row<'a> {
+    name: &'a str,
+    pid: u64,
+    interval_bytes: u64,
+    samples: u64,
+    live_samples: u64,
+    dropped_samples: u64,
+    sum: Sums,
+    stacks: &'a [Stack],
+}
+
+/// Leading frames among which the allocator's are, where it is linked into the program.
+const MOST_OWN: usize = 16;
+
+fn is_own(frame: &Frame) -> bool {
+    ["craton", "<craton"].iter().any(|start| frame.function.starts_with(start))
+}
+
+impl Stacks {
+    pub fn of(profile: &Profile, lines: &mut Lines<'_>) -> Self {
+        let mut all: BTreeMap<Vec<Call>, Sums> = BTreeMap::new();
+        for site in &profile.sites {
+            let frames: Vec<Frame> = site.stack.iter().flat_map(|pc| lines.frames(*pc).to_vec()).collect();
+            let own = frames.iter().take(MOST_OWN).rposition(is_own).map_or(0, |last| last + 1);
+            let own = if own < frames.len() { own } else { 0 };
+            let calls: Vec<Call> = frames[own..].iter().map(Call::of).collect();
+            all.entry(calls).or_default().each(Sums::of(site), |mut sum, more| {
+                sum.add(more);
+                sum
+            });
+        }
+        Self::from_map(all)
+    }
+
+    fn from_map(all: BTreeMap<Vec<Call>, Sums>) -> Self {
+        Self(all.into_iter().map(|(calls, sums)| Stack { calls, sums }).collect())
+    }
+
+    /// The difference to an earlier profile.
+    pub fn since(self, old: &Self) -> Self {
+        let mut all: BTreeMap<Vec<Call>, Sums> = self.0.into_iter().map(|stack| (stack.calls, stack.sums)).collect();
+        for Stack { calls, sums } in &old.0 {
+            all.entry(calls.clone()).or_default().each(*sums, Sum::less);
+        }
+        all.retain(|_, sums| *sums != Sums::default());
+        Self::from_map(all)
+    }
+
+    pub fn sum(&self) -> Sums {
+        self.0.iter().fold(Sums::default(), |mut sums, stack| {
+            sums.each(stack.sums, |mut sum, more| {
+                sum.add(more);
+                sum
+            });
+            sums
+        })
+    }
+
+    /// A line a stack, outermost first, as flame graphs take them; what shrank is left out.
+    pub fn folded(&self, measure: Measure) -> String {
+        let line = |stack: &Stack| {
+            let bytes = stack.sums.get(measure).bytes;
+            let name = |call: &Call| call.function.replace(';', ",");
+            let names: Vec<String> = stack.calls.iter().rev().map(name).collect();
+            let names = if names.is_empty() { "unknown".to_owned() } else { names.join(";") };
+            (bytes > 0).then(|| format!("{names} {bytes}\n"))
+        };
+        self.0.iter().filter_map(line).collect()
+    }
+
+    pub fn row<'a>(&'a self, profile: &'a Profile) -> Row<'a> {
+        Row {
+            name: &profile.name,
+            pid: profile.pid,
+            interval_bytes: profile.interval,
+            samples: profile.samples,
+            live_samples: profile.live_samples,
+            dropped_samples: profile.dropped,
+            sum: self.sum(),
+            stacks: &self.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

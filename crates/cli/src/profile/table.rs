@@ -1,0 +1,114 @@
+//! The profile for people: a line a function.
+
+use super::stacks::{Call, Measure, Stack, Stacks, Sum};
+use crate::args;
+use crate::terminal::plain;
+use craton_inspect::Profile;
+use craton_lab::format;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub fn text(
+    profile: &Profile,
+    old: Option<&Profile>,
+    stacks: &Stacks,
+    measure: Measure,
+    args: &args::Profile,
+) -> String {
+    let mut text = head(profile, old, stacks, measure);
+    let functions = functions(stacks, measure);
+    let whole: u64 = functions.iter().map(|(_, [own, _])| own.bytes.unsigned_abs()).sum();
+    let shown = functions.iter().filter(|(_, [own, _])| own.bytes != 0).take(args.top);
+    let mut rows = vec![["bytes", "share", "objects", "with callees", "function"].map(str::to_owned).to_vec()];
+    rows.extend(shown.map(|(call, [own, all])| {
+        let share = format!("{:.1}%", own.bytes.unsigned_abs() as f64 * 100.0 / whole.max(1) as f64);
+        vec![bytes(own.bytes), share, objects(own.objects), bytes(all.bytes), described(call.as_ref())]
+    }));
+    if rows.len() == 1 {
+        return text + "nothing to show\n";
+    }
+    let hidden = functions.iter().filter(|(_, [own, _])| own.bytes != 0).count() + 1 - rows.len();
+    text += &format::table(&rows, &[4]);
+    if hidden > 0 {
+        text += &format!("and {hidden} more functions; --top {} shows them\n", hidden + args.top);
+    }
+    if args.stacks {
+        text += &whole_stacks(stacks, measure, args.top);
+    }
+    text
+}
+
+fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Measure) -> String {
+    let (name, sum) = (plain(&profile.name), stacks.sum().get(measure));
+    let samples = format!(
+        "estimated from {} samples, one in {}",
+        format::count(profile.samples),
+        format::bytes(profile.interval)
+    );
+    let (bytes, objects) = (bytes(sum.bytes), objects(sum.objects));
+    let what = match measure {
+        Measure::Captive => format!("{bytes} of free memory held by {objects} live objects"),
+        _ => format!("{bytes} in {objects} objects {}", measure.name()),
+    };
+    let mut text = match old {
+        Some(old) => format!("{name}, since {}: {what} ({samples})\n", plain(&old.name)),
+        None => format!("{name}: {what} ({samples})\n"),
+    };
+    if profile.dropped > 0 {
+        text += &format!("{} samples were dropped, since the tables are full\n", format::count(profile.dropped));
+    }
+    text + "\n"
+}
+
+/// By their call outside of the language's library: own bytes, and with those of their callees.
+fn functions(stacks: &Stacks, measure: Measure) -> Vec<(Option<Call>, [Sum; 2])> {
+    let mut own: BTreeMap<Option<&Call>, Sum> = BTreeMap::new();
+    let mut all: BTreeMap<&str, Sum> = BTreeMap::new();
+    for stack in &stacks.0 {
+        let sum = stack.sums.get(measure);
+        own.entry(stack.owner()).or_default().add(sum);
+        let names: BTreeSet<&str> = stack.calls.iter().map(|call| call.function.as_str()).collect();
+        names.into_iter().for_each(|name| all.entry(name).or_default().add(sum));
+    }
+    let with = |call: Option<&Call>, own: Sum| call.map_or(own, |call| all[call.function.as_str()]);
+    let mut found: Vec<_> = own.into_iter().map(|(call, sum)| (call.cloned(), [sum, with(call, sum)])).collect();
+    found.sort_by_key(|(_, [own, _])| Reverse(own.bytes.unsigned_abs()));
+    found
+}
+
+fn whole_stacks(stacks: &Stacks, measure: Measure, most: usize) -> String {
+    let mut sorted: Vec<&Stack> = stacks.0.iter().filter(|stack| stack.sums.get(measure).bytes != 0).collect();
+    sorted.sort_by_key(|stack| Reverse(stack.sums.get(measure).bytes.unsigned_abs()));
+    let one = |stack: &&Stack| {
+        let sum = stack.sums.get(measure);
+        let frames = stack.calls.iter().enumerate().map(|(i, call)| format!("    #{i} {}\n", described(Some(call))));
+        format!(
+            "\n{} in {} objects, allocated at:\n{}",
+            bytes(sum.bytes),
+            objects(sum.objects),
+            frames.collect::<String>()
+        )
+    };
+    sorted.iter().take(most).map(one).collect()
+}
+
+fn described(call: Option<&Call>) -> String {
+    let Some(call) = call else { return "unknown: no stack".to_owned() };
+    match call.place() {
+        Some(place) => plain(&format!("{} {place}", call.function)),
+        None if call.module.is_empty() => plain(&call.function),
+        None => plain(&format!("{} ({})", call.function, call.module)),
+    }
+}
+
+fn signed(number: i64, shown: fn(u64) -> String) -> String {
+    format!("{}{}", if number < 0 { "-" } else { "" }, shown(number.unsigned_abs()))
+}
+
+fn bytes(number: i64) -> String {
+    signed(number, format::bytes)
+}
+
+fn objects(number: i64) -> String {
+    signed(number, format::count)
+}
