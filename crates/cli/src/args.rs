@@ -2,9 +2,12 @@
 //!
 //! **Failure.** A wrong command line ends the program here, with status 2 and the usage.
 
+mod core;
 mod live;
 mod profile;
+mod tune;
 
+pub use self::core::{Core, CoreTask};
 pub use live::{Get, Top};
 
 use crate::failure::Failure;
@@ -19,6 +22,7 @@ pub use profile::Profile;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+pub use tune::Tune;
 
 /// The command line of `craton`.
 #[derive(Debug, Parser)]
@@ -157,10 +161,11 @@ pub struct Compare {
     #[arg(long, value_name = "READY", requires = "load")]
     pub ready: Option<OsString>,
     /// Repeat LOAD until this time has passed
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, requires = "load")]
+    #[arg(long, value_name = "SECONDS", requires = "load")]
+    #[arg(value_parser = seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
-    /// Read a figure from LOAD's output: NAME is ops (in a second), p50, p99 or p999 (milliseconds),
-    /// and the first group of REGEX its number
+    /// Read a figure from LOAD's output: NAME is ops (in a second), p50, p99 or p999 (in
+    /// milliseconds), and the first group of REGEX its number
     #[arg(long, value_name = "NAME=REGEX", value_parser = Pattern::parse, requires = "load")]
     pub figure: Vec<Pattern>,
     /// Keep CMD on these processors, such as 0 or 0-1
@@ -272,148 +277,6 @@ pub struct Replay {
     /// Write the figures to FILE as JSON; `-` for standard output, with the table on standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-}
-
-/// `craton tune`.
-#[derive(Debug, Group)]
-#[command(after_help = "Examples:
-  craton tune server.trace
-  craton tune server.trace --goal coverage
-  craton tune server.trace -- ./server --once
-
-Replays the trace with each setting of page_heap, release_rate and thp on a page
-heap over simulated memory, on all processors, and prints the best for the goal:
-  rss        least backed memory, at the peak and steady
-  coverage   most memory on hugepages
-  balanced   least memory without less on hugepages or more system calls
-
-With CMD the found setting is compared with the default on CMD itself, in turns,
-as `craton compare` does. The simulated system grants every hugepage, so only
-such a run proves a setting.
-
-Exit status: 0, 1 when the trace cannot be replayed or a run failed, 2 for wrong
-usage.")]
-pub struct Tune {
-    /// The file that `craton run --trace` recorded
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
-    /// What to look for
-    #[arg(long, value_name = "GOAL", default_value = "balanced", value_parser = ["rss", "coverage", "balanced"])]
-    pub goal: String,
-    /// Rounds on CMD
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>, allow_negative_numbers = true)]
-    pub runs: usize,
-    /// Write every setting's figures to FILE as JSON; `-` for standard output, with the text on
-    /// standard error
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// A program to prove the setting on, and its arguments
-    #[arg(last = true, value_name = "CMD")]
-    pub command: Vec<OsString>,
-}
-
-/// `craton core`.
-#[derive(Debug, Group)]
-#[command(after_help = "Examples:
-  craton core core.1234 stats
-  craton core leaks --pid 1234
-  craton core core.1234 --exe ./my-server.old whatis 0x7f12a4c01230
-  craton core --pid 1234 log --last 100
-  craton core --pid 1234 save server.core
-  craton core core.1234 verify --json - | jq .rows[0].broken
-  craton core core.1234 refs 0x7f12a4c01230
-  craton core core.1234 shell
-
-stats, whatis, verify and log read a process that sleeps without stopping it.
-leaks, refs and save stop it meanwhile, and so do all others while a thread runs. Only
-its user or root may read it. `save`, gcore and the kernel (`ulimit -c
-unlimited`) write core files. The process has to run on a release of Craton that
-this program knows.
-
-leaks: an object is lost when no word in registers, stacks, writable memory and
-reachable objects points into it. A number that looks like an address can hide a
-leak. A pointer kept in another form makes a false one.
-
-Exit status: 0, 1 when something failed, leaks were found or the heap is broken,
-2 for wrong usage.")]
-pub struct Core {
-    /// The core file
-    #[arg(value_name = "CORE")]
-    pub core: Option<PathBuf>,
-    /// A running process instead, by its process id
-    #[arg(long, value_name = "PID", global = true, value_parser = process, allow_negative_numbers = true)]
-    pub pid: Option<u32>,
-    /// The program of the core file, if it has moved since
-    #[arg(long, value_name = "FILE", global = true)]
-    pub exe: Option<PathBuf>,
-    /// Write the result to FILE as JSON; `-` for standard output, with the text on standard error
-    #[arg(long, value_name = "FILE", global = true)]
-    pub json: Option<PathBuf>,
-    /// What to do.
-    #[command(subcommand)]
-    pub task: CoreTask,
-}
-
-/// The commands of `craton core`.
-#[derive(Debug, Subcommand)]
-pub enum CoreTask {
-    /// Show the heap's contents, by size class, heap and object cache
-    Stats,
-    /// Find objects that no pointer leads to
-    Leaks {
-        /// Show all of them, not only the twenty largest
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show what is at an address, such as 0x7f12a4c01230
-    Whatis {
-        /// The addresses, in hexadecimal
-        #[arg(value_name = "ADDR", required = true, value_parser = address, allow_negative_numbers = true)]
-        addresses: Vec<u64>,
-    },
-    /// Show who points to the object at an address, and why it is alive
-    Refs {
-        /// The address, in hexadecimal
-        #[arg(value_name = "ADDR", value_parser = address, allow_negative_numbers = true)]
-        address: u64,
-    },
-    /// Show the words of the object at an address, and what they point to
-    Dump {
-        /// The address, in hexadecimal
-        #[arg(value_name = "ADDR", value_parser = address, allow_negative_numbers = true)]
-        address: u64,
-        /// How much to show, in bytes
-        #[arg(long, value_name = "N", default_value_t = 256, value_parser = count, allow_negative_numbers = true)]
-        bytes: u64,
-    },
-    /// Show who uses the memory: allocation sites (with debug=audit), types, caches, size classes
-    Users {
-        /// Show all of them, not only the twenty largest
-        #[arg(long)]
-        all: bool,
-    },
-    /// Count live objects by size and by what their first word points to
-    Histogram {
-        /// Show all rows, not only the twenty largest
-        #[arg(long)]
-        all: bool,
-    },
-    /// Read these commands from a prompt, or from standard input
-    Shell,
-    /// Check the heap's invariants; show where the first broken one is
-    Verify,
-    /// Show the last allocations and frees and their callers (needs debug=audit)
-    Log {
-        /// How many to show
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = count, allow_negative_numbers = true)]
-        last: u64,
-    },
-    /// Write a core file of a running process
-    Save {
-        /// The file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
 }
 
 /// `craton set`.

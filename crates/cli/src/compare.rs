@@ -55,7 +55,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     drop(line);
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
-    let notes = report::notes(&measured, &args.command, &allocators.notes);
+    let notes = report::notes(&measured, &args.command, &args.figure, &allocators.notes);
     let text = report::show(&measured, &args.command, &notes, stream.colour(), stream.width());
     let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
     // The documents come anyway.

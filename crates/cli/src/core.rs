@@ -154,18 +154,19 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
 
 /// Says how long the process will stand still, if one would notice.
 fn announce(pid: u32, task: &CoreTask) {
-    // By a heap of a gigabyte, on a machine of 2 slow processors.
+    // By heaps of small objects, on a machine of 2 slow processors.
     let ns_for_byte = match task {
-        CoreTask::Stats => 0.1,
-        CoreTask::Leaks { .. } | CoreTask::Refs { .. } => 4.4,
+        CoreTask::Leaks { .. } | CoreTask::Refs { .. } => 13.0,
+        CoreTask::Users { .. } | CoreTask::Histogram { .. } => 8.0,
         CoreTask::Save { .. } => 2.0,
-        _ => 1.1,
+        CoreTask::Shell => 0.0,
+        _ => 3.0,
     };
     let Ok(page) = Watch::open(pid).and_then(|watch| watch.page()) else { return };
     let seconds = page.heap_bytes() as f64 * ns_for_byte / 1e9;
     if seconds >= NOTICED_S {
         let heap = format::bytes(page.heap_bytes());
-        say(&format!("craton: process {pid} stands still for about {seconds:.1} s while its heap of {heap} is read\n"));
+        say(&format!("craton: process {pid} stands still for up to {seconds:.1} s while its heap of {heap} is read\n"));
     }
 }
 

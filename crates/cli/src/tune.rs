@@ -15,7 +15,7 @@ use crate::options::VARIABLE;
 use crate::output::{Output, command};
 use crate::program;
 use crate::replay::{notes, parse, read};
-use crate::terminal::{Progress, Stream};
+use crate::terminal::{Progress, Stream, say};
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
@@ -24,6 +24,8 @@ use search::{Goal, Tried};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// A shorter recording sees few releases.
+const SHORT_S: f64 = 10.0;
 /// Rows of the table, beside the default's.
 const SHOWN: usize = 5;
 
@@ -51,7 +53,12 @@ pub fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
     }
     printed.map_err(|e| format!("cannot print the table: {e}"))?;
     match args.command.is_empty() || best.is_default() {
-        true => Ok(ExitCode::SUCCESS),
+        true => {
+            if !args.command.is_empty() {
+                say("craton: CMD was not run, since the default is best\n");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         false => proof::prove(args, &best.options(), json.as_ref().is_some_and(Output::is_standard)),
     }
 }
@@ -60,11 +67,16 @@ fn text(name: &str, all: &[Tried], best: &Tried, goal: Goal) -> String {
     let default = search::default_of(all);
     let mut ranked: Vec<&Tried> = all.iter().filter(|tried| !tried.is_default()).collect();
     ranked.sort_by(|a, b| goal.compare(default, a, b));
+    ranked.dedup_by(|a, b| row(a)[1..] == row(b)[1..]);
     ranked.truncate(SHOWN);
     let rows = std::iter::once(default).chain(ranked).map(row);
     let head = ["setting", "peak memory", "steady", "on hugepages", "system calls"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     let mut text = format!("{name}: {} settings, the best for {} below the default\n\n", all.len(), goal.name());
+    if default.outcome.duration_s < SHORT_S {
+        let time = format::seconds(default.outcome.duration_s);
+        text = format!("the recording of {time} is too short to show what goes back after seconds\n{text}");
+    }
     text += &format::stacked(&rows, &[0], 1, Stream::Out.width());
     if best.is_default() {
         return text + &format!("\nNo setting is better for {} than the default.\n", goal.name());

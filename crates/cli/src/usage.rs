@@ -150,6 +150,9 @@ fn target(command: &str, words: &[String], wrong: &str) -> Option<String> {
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["compare", ..] if words.contains(&"--load") && !words.contains(&"--ready") => {
+            Some("give --ready, a command that succeeds once the server answers".to_owned())
+        }
         [command, ..] if WITH_PROGRAM.contains(command) => {
             Some(format!("name the program to run behind `--`, such as: craton {command} -- ls /"))
         }

@@ -324,7 +324,7 @@ for _ in range(int(sys.argv[2])):
 print('did', int(int(sys.argv[2]) / (time.monotonic() - start)), 'a second')
 ";
 
-/// A port that nobody uses at the moment.
+/// A port that is free at the moment.
 fn port() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }

@@ -1,4 +1,4 @@
-//! An object's words, and what they are.
+//! An object's words, and their meaning.
 
 use crate::heap::Heap;
 use crate::leaks::Objects;
@@ -13,7 +13,7 @@ pub struct Word {
     pub value: u64,
     /// Printable bytes, others as dots.
     pub text: String,
-    /// What it points to; empty for a number.
+    /// Object, variable or mapping that it points to; empty for a number.
     pub points_to: String,
 }
 
@@ -22,12 +22,17 @@ pub struct Dump {
     /// The object, or the address that was asked for.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
+    #[serde(serialize_with = "crate::whatis::as_hex")]
+    pub asked: u64,
     /// Of the object; 0 if none is there.
     pub bytes: u64,
     pub words: Vec<Word>,
     /// Behind the last word that is shown.
     pub more_bytes: u64,
 }
+
+/// Shown before an address that is far from its object's beginning.
+const BEFORE: u64 = 64;
 
 /// `most` bytes of the object around an address, or of other memory from there on.
 ///
@@ -37,16 +42,25 @@ pub fn dump(heap: &Heap<'_>, at: u64, most: u64) -> Result<Dump, String> {
     let objects = Objects::new(heap)?;
     let object = objects.around(at).map(|i| objects.all[i]);
     let (address, bytes) = object.map_or((at & !7, 0), |object| (object.start, object.size));
-    let len = if object.is_some() { bytes.min(most) } else { most };
+    // Far from its beginning, an object's part around the address is shown.
+    let first = if at - address < most { address } else { (at & !7).saturating_sub(BEFORE).max(address) };
+    let end = object.map_or_else(|| mapping_end(heap, at), |object| object.start + object.size);
+    let len = most.min(end.saturating_sub(first));
     let names = Names::new(heap.reader.memory);
-    let held = heap.reader.bytes(address, len as usize)?;
-    let words = (address..).step_by(8).zip(held.chunks(8)).map(|(at, bytes)| {
+    let held = heap.reader.bytes(first, len as usize)?;
+    let words = (first..).step_by(8).zip(held.chunks(8)).map(|(at, bytes)| {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
         let value = u64::from_le_bytes(word);
         Word { at, value, text: printable(bytes), points_to: target(heap, &objects, &names, value) }
     });
-    Ok(Dump { address, bytes, words: words.collect(), more_bytes: bytes.saturating_sub(len) })
+    let more_bytes = if object.is_some() { end - first - len } else { 0 };
+    Ok(Dump { address, asked: at, bytes, words: words.collect(), more_bytes })
+}
+
+fn mapping_end(heap: &Heap<'_>, at: u64) -> u64 {
+    let maps = heap.reader.memory.maps();
+    maps.iter().find(|map| map.contains(at)).map_or(u64::MAX, |map| map.end)
 }
 
 fn printable(bytes: &[u8]) -> String {

@@ -62,7 +62,7 @@ pub use memory::{Map, Memory};
 pub use perf_map::PerfMap;
 pub use profile::{Count, MAGIC as PROFILE_MAGIC, Profile, Site};
 pub use published::{ClassShare, Published};
-pub use refs::{Holder, Refs, refs};
+pub use refs::{ENDS, Holder, Refs, refs};
 pub use save::save;
 pub use set::{Answer, Refused, set};
 pub use stats::{Stats, stats};

@@ -1,7 +1,7 @@
 //! Functions and variables by address, from the symbols of the files on disk.
 //!
-//! **What.** For a function the byte before a return address is looked up. Without a symbol: file and offset, as
-//! `addr2line` takes them; outside of files, the address.
+//! **What.** For a function the byte before a return address is looked up. Without a symbol: file
+//! and offset, as `addr2line` takes them; outside of files, the address.
 //!
 //! **Failure.** A file that is gone or was replaced has no names, or wrong ones.
 
@@ -99,7 +99,8 @@ impl<'m> Names<'m> {
         let address = image.address(offset + into).or_else(|| image.behind(offset, into))?;
         // Marks of sections have no size.
         let variable = around(&image.data, address).filter(|symbol| symbol.bytes > 0);
-        let symbol = variable.or_else(|| image.function(address))?;
+        let function = || image.function(address).filter(|symbol| symbol.bytes > 0 && !map.writable);
+        let symbol = variable.or_else(function)?;
         Some((demangled(&symbol.name), address - symbol.at))
     }
 

@@ -43,12 +43,16 @@ pub struct Refs {
     pub holders: Vec<Holder>,
     /// More than [`MOST`].
     pub more: u64,
-    /// From a root to the object; empty if it is lost.
+    /// From a root to the object, its first and last [`ENDS`] steps; empty if it is lost.
     pub path: Vec<Holder>,
+    /// Steps between them that are not in `path`.
+    pub path_left_out: u64,
 }
 
 /// Holders that are listed.
 const MOST: usize = 1000;
+/// Steps of a path at each end.
+pub const ENDS: usize = 10;
 /// A register, or no way was found.
 const NOWHERE: u64 = 0;
 
@@ -83,18 +87,20 @@ pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
     }
     while let Some(i) = search.open.pop_front() {
         each_word_of(heap, objects.all[i], |at, word| {
-            search.reach(at, word);
+            if search.reach(at, word) == Some(target) {
+                add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
+            }
         });
     }
+    search.path(heap, &names, target, &mut found);
     // Lost objects hold pointers, too.
-    for holding in &objects.all {
+    for (holding, _) in objects.all.iter().zip(&search.led).filter(|(_, led)| led.is_none()) {
         each_word_of(heap, *holding, |at, word| {
             if word.wrapping_sub(object.start) < object.size.max(1) {
                 add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
             }
         });
     }
-    found.path = search.path(heap, &names, target);
     Ok(found)
 }
 
@@ -120,8 +126,8 @@ impl Search<'_> {
         Some(i)
     }
 
-    fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: usize) -> Vec<Holder> {
-        let mut path = Vec::new();
+    fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: usize, found: &mut Refs) {
+        let (mut last, mut first) = (Vec::new(), VecDeque::new());
         let mut to = target;
         while let Some(at) = self.led[to] {
             let start = self.objects.all[to].start;
@@ -129,17 +135,25 @@ impl Search<'_> {
                 let thread = |word: &u64| self.objects.around(*word) == Some(to);
                 let all = heap.reader.memory.threads();
                 let word = all.iter().find_map(|t| Some((t.id, *t.registers.iter().find(|word| thread(word))?)));
-                path.extend(word.map(|(id, word)| in_register(id, word - start)));
+                first.extend(word.map(|(id, word)| in_register(id, word - start)));
                 break;
             }
             let into = heap.reader.word(at).unwrap_or(start).wrapping_sub(start);
-            path.push(holder(heap, self.objects, names, at, into));
+            let step = || holder(heap, self.objects, names, at, into);
+            if last.len() < ENDS {
+                last.push(step());
+            } else {
+                first.push_back(step());
+            }
+            if first.len() > ENDS {
+                first.pop_front();
+                found.path_left_out += 1;
+            }
             // A word in the heap was read because something led to its object.
             let Some(from) = self.objects.around(at) else { break };
             to = from;
         }
-        path.reverse();
-        path
+        found.path = first.into_iter().rev().chain(last.into_iter().rev()).collect();
     }
 }
 

@@ -70,6 +70,8 @@ pub fn users(heap: &Heap<'_>) -> Result<Users, String> {
     heap.for_each_out(|object| add(&mut all, first.user(object), object));
     let names = Names::new(heap.reader.memory);
     let mut found = Users::default();
+    // One site can have several numbers.
+    let mut named: HashMap<(&'static str, Vec<String>), Sum> = HashMap::new();
     for (key, sum) in all {
         let (kind, name) = match key {
             Key::Site(stack) => {
@@ -81,9 +83,14 @@ pub fn users(heap: &Heap<'_>) -> Result<Users, String> {
             Key::Heap(own) => ("heap", vec![heap.own_name(own)?]),
             Key::Class(bytes) => ("class", vec![format!("objects of {bytes} bytes")]),
         };
-        found.objects += sum.objects;
-        found.bytes += sum.bytes;
-        found.users.push(User { kind, name, objects: sum.objects, bytes: sum.bytes, example: sum.example });
+        let user = named.entry((kind, name)).or_insert(Sum { example: sum.example, ..Sum::default() });
+        user.objects += sum.objects;
+        user.bytes += sum.bytes;
+    }
+    for ((kind, name), Sum { objects, bytes, example }) in named {
+        found.objects += objects;
+        found.bytes += bytes;
+        found.users.push(User { kind, name, objects, bytes, example });
     }
     found.users.sort_by_key(|user| (Reverse(user.bytes), user.example));
     Ok(found)
@@ -149,8 +156,8 @@ impl<'h> FirstWords<'h> {
         {
             return Key::Site(buffer.allocated.stack);
         }
-        if let Some(name) = self.symbol(object).filter(|name| name.contains("vtable")) {
-            return Key::Type(name.replace("{vtable(", "").replace(")}", "").replace("vtable for ", ""));
+        if let Some(name) = self.symbol(object).as_deref().and_then(|name| name.strip_prefix("vtable for ")) {
+            return Key::Type(name.to_owned());
         }
         match cache_of(self.heap, object) {
             name if !name.is_empty() => Key::Cache(name),

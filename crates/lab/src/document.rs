@@ -22,8 +22,8 @@ pub struct Document<R = Row> {
     /// 95 %, from five rounds on.
     pub intervals: BTreeMap<String, [f64; 2]>,
     pub allocators: Vec<Described>,
-    /// What qualifies the figures, such as an allocator that a program brings along.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Facts that qualify the figures, such as an allocator that a program brings along.
+    #[serde(default)]
     pub notes: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct Row {
     pub status: String,
 }
 
-/// What the load of a server measured; a figure that it did not print is missing.
+/// Figures that the load of a server printed; others are null.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadRow {
     pub operations_per_s: Option<f64>,

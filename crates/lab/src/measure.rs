@@ -98,7 +98,7 @@ impl fmt::Display for Status {
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
             Self::NotReady => write!(f, "not ready within {} s", server::READY_LIMIT.as_secs()),
             Self::LoadFailed(why) => write!(f, "load failed: {why}"),
-            Self::EndedEarly => f.write_str("ended before its load did"),
+            Self::EndedEarly => f.write_str("ended before its load did; a server has to stay in the foreground"),
         }
     }
 }

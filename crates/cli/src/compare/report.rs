@@ -5,7 +5,7 @@ use crate::program;
 use crate::terminal::{WIDTH, plain, wrap};
 use craton_lab::format::{blocks, bytes, columns, count, seconds, table};
 use craton_lab::measure::proof::Service;
-use craton_lab::measure::server::results::Results;
+use craton_lab::measure::server::results::{Pattern, Results};
 use craton_lab::measure::{Measured, Run, Status};
 use craton_lab::ratios::{BASE, OURS, others};
 use craton_lab::summary::{Figure, Interval, Ratio, ratio, summarize};
@@ -74,9 +74,24 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
 }
 
 /// `known` come first, then what the runs showed.
-pub fn notes(measured: &Measured, command: &[OsString], known: &[String]) -> Vec<String> {
+pub fn notes(measured: &Measured, command: &[OsString], figures: &[Pattern], known: &[String]) -> Vec<String> {
     let found = own_allocator(measured).into_iter().chain(contains_craton(command));
-    known.iter().cloned().chain(found).chain(no_requests(&measured.runs)).chain(complaints(&measured.runs)).collect()
+    known
+        .iter()
+        .cloned()
+        .chain(found)
+        .chain(unread(&measured.runs, figures))
+        .chain(no_requests(&measured.runs))
+        .chain(complaints(&measured.runs))
+        .collect()
+}
+
+/// Patterns that matched no number of any load.
+fn unread(runs: &[Run], figures: &[Pattern]) -> Vec<String> {
+    let loads: Vec<_> = runs.iter().filter_map(|run| run.load).collect();
+    let missing = |figure: &&Pattern| loads.iter().all(|load| figure.figure(&load.results).is_none());
+    let figures = figures.iter().filter(|_| !loads.is_empty()).filter(missing);
+    figures.map(|figure| format!("--figure '{}': no number in the load's output matches", figure.text())).collect()
 }
 
 /// Where the load printed no figure of a known form.

@@ -2,7 +2,7 @@
 
 use super::{SHOWN, byte_count, table};
 use crate::terminal::plain;
-use craton_inspect::{Dump, Histogram, Holder, Refs, Users};
+use craton_inspect::{Dump, ENDS, Histogram, Holder, Refs, Users};
 use craton_lab::format::{bytes, count};
 
 pub fn refs_text(name: &str, found: &Refs) -> String {
@@ -24,7 +24,10 @@ pub fn refs_text(name: &str, found: &Refs) -> String {
 
 fn path_text(root: &Holder, chain: &[Holder], found: &Refs) -> String {
     let mut text = format!("it is alive because of\n  {}\n", plain(&root.to_string()));
-    for holder in chain {
+    for (i, holder) in chain.iter().enumerate() {
+        if found.path_left_out > 0 && i + 1 == ENDS {
+            text += &format!("  … {} more\n", count(found.path_left_out));
+        }
         text += &format!("  → {}\n", plain(&holder.to_string()));
     }
     text + &format!("  → the object at {:#x}\n", found.address)
@@ -37,7 +40,8 @@ pub fn dump_text(found: &Dump) -> String {
     };
     for word in &found.words {
         let line = format!("{:#x}  {:016x}  {:8}  {}", word.at, word.value, word.text, plain(&word.points_to));
-        text += &format!("{}\n", line.trim_end());
+        let here = found.asked != found.address && (word.at..word.at + 8).contains(&found.asked);
+        text += &format!("{}{}\n", line.trim_end(), if here { "  ←" } else { "" });
     }
     if found.more_bytes > 0 {
         text += &format!("and {} more; --bytes shows them\n", byte_count(found.more_bytes));
@@ -69,12 +73,21 @@ pub fn users_text(name: &str, found: &Users, all: bool) -> String {
 pub fn histogram_text(name: &str, found: &Histogram, all: bool) -> String {
     let most = if all { usize::MAX } else { SHOWN };
     let rows = found.rows.iter().take(most).map(|row| {
-        let first = if row.first_word.is_empty() { "-".to_owned() } else { plain(&row.first_word) };
+        let first = if row.first_word.is_empty() { "-".to_owned() } else { cut(&plain(&row.first_word)) };
         vec![first, count(row.object_bytes), count(row.objects), bytes(row.bytes), format!("{:#x}", row.example)]
     });
     let head = ["first word points to", "size", "objects", "bytes", "such as"];
     let text = format!("{name}: {} live objects, {}\n\n", count(found.objects), bytes(found.bytes));
     text + &table(&head, rows, &[0]) + &more(found.rows.len(), most)
+}
+
+/// A longer name would tear the table apart.
+fn cut(name: &str) -> String {
+    const MOST: usize = 32;
+    if name.chars().count() <= MOST {
+        return name.to_owned();
+    }
+    name.chars().take(MOST - 1).chain(['…']).collect()
 }
 
 fn objects(objects: u64) -> String {

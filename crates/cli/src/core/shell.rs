@@ -20,10 +20,21 @@ const PROMPT: &str = "craton> ";
 
 /// Status 1 if a line of standard input failed; a terminal's user has seen why.
 pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
+    if target.json.is_some() {
+        let what = "--json belongs to a single command; the prompt prints text";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    // A target that cannot be read has no prompt.
+    drop(super::open(super::target(target)?, target.exe.as_deref(), false, &CoreTask::Shell)?);
     if !io::stdin().is_terminal() {
         let mut all_well = true;
-        for line in io::stdin().lock().lines() {
-            all_well &= perform(target, &line.map_err(|e| format!("cannot read standard input: {e}"))?);
+        for line in io::stdin().lock().split(b'\n') {
+            let line = line.map_err(|e| format!("cannot read standard input: {e}"))?;
+            let line = String::from_utf8_lossy(&line);
+            if is_end(&line) {
+                break;
+            }
+            all_well &= perform(target, &line);
         }
         return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
@@ -35,10 +46,10 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
         // A first prompt has none.
         let _ = editor.load_history(file);
     }
-    say("craton: `help` lists the commands; Ctrl-D ends\n");
+    say("craton: `help` lists the commands; `quit` or Ctrl-D ends\n");
     loop {
         match editor.readline(PROMPT) {
-            Ok(line) if matches!(line.trim(), "quit" | "exit") => break,
+            Ok(line) if is_end(&line) => break,
             Ok(line) => {
                 perform(target, &line);
             }
@@ -57,6 +68,10 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
         say(&format!("craton: the history is lost: {}: {error}\n", file.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_end(line: &str) -> bool {
+    matches!(line.trim(), "quit" | "exit" | "q")
 }
 
 fn history() -> Option<PathBuf> {

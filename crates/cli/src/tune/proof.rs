@@ -90,8 +90,9 @@ fn text(runs: &[Run]) -> String {
         None => "Too few rounds to be sure; the default of --runs is five.",
     };
     format!(
-        "\nthe program itself, medians of {} rounds\n\n{}\n{}",
+        "\nthe program itself, medians of {} round{}\n\n{}\n{}",
         default.ok,
+        if default.ok == 1 { "" } else { "s" },
         format::table(&rows, &[0]),
         wrap(verdict, WIDTH)
     )

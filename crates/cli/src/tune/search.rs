@@ -13,7 +13,7 @@ const BACKINGS: [(&str, HugeBacking); 3] =
     [("auto", HugeBacking::AUTO), ("always", HugeBacking::ALWAYS), ("never", HugeBacking::NEVER)];
 /// Released in a second, in MiB.
 const RATES_MIB: [u64; 6] = [0, 4, 16, 64, 256, 1024];
-/// Coverage that `balanced` does not give up.
+/// The least change of coverage that counts, and of memory's ratio.
 const POINT: f64 = 0.01;
 
 /// A setting, and what its replay did.
@@ -50,6 +50,11 @@ impl Tried {
         let backing = BACKINGS.iter().find(|(_, backing)| *backing == own.backing && *backing != default.backing);
         let backing = backing.map(|(name, _)| format!("thp={name}"));
         [heap, rate, backing].into_iter().flatten().collect::<Vec<_>>().join(",")
+    }
+
+    /// How many differ from the default's.
+    fn settings(&self) -> usize {
+        self.options().split(',').filter(|option| !option.is_empty()).count()
     }
 
     pub fn system_calls(&self) -> u64 {
@@ -105,7 +110,7 @@ impl Goal {
         }
     }
 
-    /// The better one first. Among equals the one with fewer system calls, then the default.
+    /// The better one first. Among equals the one with fewer settings, then fewer system calls.
     pub fn compare(self, default: &Tried, a: &Tried, b: &Tried) -> Ordering {
         let memory = |tried: &Tried| tried.memory(default);
         let allowed = |tried: &Tried| {
@@ -117,12 +122,17 @@ impl Goal {
             Self::Coverage => b.coverage().total_cmp(&a.coverage()).then(memory(a).total_cmp(&memory(b))),
             Self::Balanced => allowed(b).cmp(&allowed(a)).then(memory(a).total_cmp(&memory(b))),
         };
-        first.then(a.system_calls().cmp(&b.system_calls())).then(b.is_default().cmp(&a.is_default()))
+        first.then(a.settings().cmp(&b.settings())).then(a.system_calls().cmp(&b.system_calls()))
     }
 
     pub fn best(self, all: &[Tried]) -> &Tried {
         let default = default_of(all);
-        all.iter().min_by(|a, b| self.compare(default, a, b)).unwrap_or(default)
+        let best = all.iter().min_by(|a, b| self.compare(default, a, b)).unwrap_or(default);
+        let gains = match self {
+            Self::Coverage => best.coverage() >= default.coverage() + POINT,
+            Self::Rss | Self::Balanced => best.memory(default) <= 1.0 - POINT,
+        };
+        if gains { best } else { default }
     }
 }
 

@@ -312,7 +312,7 @@ impl Watched {
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
     }
 
-    /// The status of a server is that of its load, if it ended as it was told to.
+    /// The status of a server is that of its load, if SIGTERM or its own exit ended it.
     fn verdict(&self, command: &[OsString]) -> (Status, Option<Load>) {
         let own = self.status(command);
         match &self.outcome {

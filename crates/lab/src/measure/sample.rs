@@ -1,7 +1,7 @@
 //! Samples of a command's memory while it runs, of which the kernel keeps no record.
 //!
-//! **What.** A [`Sample`] is of the command's largest process, or the sum over a server's. A [`Record`] is thinned out when
-//! there are many.
+//! **What.** A [`Sample`] is of the command's largest process, or the sum over a server's. A
+//! [`Record`] is thinned out when there are many.
 //!
 //! **Cost.** The kernel walks page tables; the caller spaces samples by their duration.
 
@@ -77,7 +77,7 @@ pub fn steady_rss_bytes(samples: &[Sample], from_s: f64, to_s: f64) -> Option<u6
     late.get(late.len() / 2).copied()
 }
 
-/// The median of the half second before a server is told to end, [`SETTLE`] after its load.
+/// The median of the half second before SIGTERM, which comes [`SETTLE`] after the load.
 pub fn after_load(samples: &[Sample], load_end_s: f64) -> Option<u64> {
     let end_s = load_end_s + SETTLE.as_secs_f64();
     steady_rss_bytes(samples, end_s - 0.5, end_s)

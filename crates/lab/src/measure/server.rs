@@ -1,10 +1,13 @@
 //! A server that is loaded from outside.
 //!
 //! **What.** A [`Driver`] waits until `ready` succeeds, runs the load, waits a moment, and ends the
-//! server by SIGTERM; a server that is still there after [`STOP_LIMIT`] is killed. Both commands run
-//! by `sh -c` without the allocator. What the load printed gives requests and latency ([`results`]).
+//! server by SIGTERM; a server that is still there after [`STOP_LIMIT`] is killed. Both commands
+//! run by `sh -c` without the allocator. The load's output gives requests and latency
+//! ([`results`]).
 //!
 //! **Threads.** The driver's thread waits for processes; the caller's takes samples meanwhile.
+//!
+//! **Unsafe.** Calls `poll` and `kill`.
 
 pub mod results;
 
@@ -27,7 +30,7 @@ pub const SETTLE: Duration = Duration::from_secs(1);
 /// From SIGTERM to SIGKILL.
 pub const STOP_LIMIT: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(20);
-/// Kept of what a command prints.
+/// Kept of a command's output, at its beginning and at its end.
 const OUTPUT_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
@@ -40,7 +43,7 @@ pub struct Server {
     pub patterns: Vec<Pattern>,
 }
 
-/// What a load did.
+/// A load that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Since the server's start.
@@ -172,7 +175,7 @@ fn send(pid: u32, signal: i32) {
 
 struct Finished {
     status: ExitStatus,
-    /// Standard output and error, the last [`OUTPUT_BYTES`].
+    /// Standard output and error, without the middle if it is long.
     output: String,
 }
 
@@ -244,7 +247,9 @@ fn read(pipe: &mut Option<PipeReader>, into: &mut Vec<u8>) -> bool {
         Ok(0) | Err(_) => *pipe = None,
         Ok(n) => {
             into.extend(&bytes[..n]);
-            into.drain(..into.len().saturating_sub(OUTPUT_BYTES));
+            if into.len() > 3 * OUTPUT_BYTES {
+                into.drain(OUTPUT_BYTES..into.len() - OUTPUT_BYTES);
+            }
         }
     }
     pipe.is_some()

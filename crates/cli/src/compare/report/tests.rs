@@ -115,7 +115,7 @@ fn an_allocator_of_the_programs_own_is_named() {
         let by = by.iter().map(|(object, processes)| ((*object).to_owned(), *processes)).collect();
         let service = Service { processes: 5, by, largest_without: None };
         measured.service.insert(BASE.to_owned(), service);
-        notes(&measured, &["x".into()], &[]).join("\n")
+        notes(&measured, &["x".into()], &[], &[]).join("\n")
     };
     let (own, libc) = ("/usr/lib/libjemalloc.so.2", "/usr/lib/libc.so.6");
     assert!(service(&[(own, 5)]).contains(&format!("the program's malloc is that of {own}, which the program brings")));
@@ -152,5 +152,7 @@ fn a_server_has_its_own_columns_and_more_requests_are_a_gain() {
     assert!(in_words(&runs).unwrap().contains("50 % more requests per second"), "{text}");
     let nothing: Vec<Run> = good().into_iter().map(|run| Run { load: Some(Load::default()), ..run }).collect();
     let measured = Measured { runs: nothing, ..Measured::default() };
-    assert!(notes(&measured, &["x".into()], &[])[0].contains("--figure 'ops=REGEX'"));
+    assert!(notes(&measured, &["x".into()], &[], &[])[0].contains("--figure 'ops=REGEX'"));
+    let asked = [Pattern::parse("p99=slow ([0-9]+)").unwrap()];
+    assert!(notes(&measured, &["x".into()], &asked, &[])[0].starts_with("--figure 'p99=slow ([0-9]+)': no number"));
 }

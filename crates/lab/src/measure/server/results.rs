@@ -1,8 +1,8 @@
-//! Requests and latency from what a load generator prints.
+//! Requests and latency in the output of a load generator.
 //!
-//! **What.** The forms of redis-benchmark (with `-q` and `--csv`, too), wrk, pgbench, memtier and ab
-//! are known; a [`Pattern`] reads others. Of several results in one output (redis-benchmark's SET
-//! and GET) the figure is their mean.
+//! **What.** The forms of redis-benchmark (with `-q` and `--csv`, too), wrk, pgbench, memtier and
+//! ab are known; a [`Pattern`] reads others. Of several results in one output (redis-benchmark's
+//! SET and GET) the figure is their mean.
 
 use regex_lite::Regex;
 
@@ -28,9 +28,25 @@ enum Field {
 pub struct Pattern {
     field: Field,
     regex: Regex,
+    text: String,
 }
 
 impl Pattern {
+    /// The pattern's figure.
+    pub fn figure(&self, results: &Results) -> Option<f64> {
+        match self.field {
+            Field::Operations => results.operations_per_s,
+            Field::P50 => results.p50_s,
+            Field::P99 => results.p99_s,
+            Field::P999 => results.p999_s,
+        }
+    }
+
+    /// As it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Error: what is wrong with `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, regex) = text.split_once('=').unwrap_or((text, ""));
@@ -48,7 +64,7 @@ impl Pattern {
                 &text[name.len()..].trim_start_matches('=')
             ));
         }
-        Ok(Self { field, regex })
+        Ok(Self { field, regex, text: text.to_owned() })
     }
 }
 
@@ -58,7 +74,10 @@ pub fn of(output: &str, patterns: &[Pattern]) -> Results {
     let output = output.replace('\r', "\n");
     let mut results = known(&output);
     for pattern in patterns {
-        let number = |found: regex_lite::Captures<'_>| found.get(1)?.as_str().replace(',', "").parse::<f64>().ok();
+        let number = |found: regex_lite::Captures<'_>| {
+            let number = found.get(1)?.as_str().replace(',', "").parse::<f64>().ok();
+            number.filter(|number| number.is_finite() && *number >= 0.0)
+        };
         let found = mean_of(pattern.regex.captures_iter(&output).filter_map(number));
         let milliseconds = found.map(|ms| ms / 1e3);
         match pattern.field {
