@@ -18,7 +18,7 @@ fn document() -> Document {
 fn the_document_has_the_stable_keys() {
     let value = serde_json::to_value(document()).unwrap();
     let keys = |v: &serde_json::Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let all = ["allocators", "command", "commit", "intervals", "machine", "name", "ratios", "rows"];
+    let all = ["allocators", "command", "commit", "intervals", "machine", "name", "notes", "ratios", "rows"];
     assert_eq!(keys(&value), all);
     assert_eq!(keys(&value["machine"]), ["cpu", "cpus", "kernel", "memory_bytes", "thp"]);
     assert_eq!(value["command"], serde_json::json!(["true", "x"]));
