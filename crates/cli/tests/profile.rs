@@ -8,6 +8,7 @@ use std::process::Command;
 /// 100 MiB of `hot`, 25 of `cold`, 48 of `large`; each `hot` after an object that is freed at once,
 /// whose place the next `hot` takes.
 const GROWS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+    #ifndef PAUSE\n#define PAUSE 0\n#endif\n\
     static void *kept[200000];\n\
     __attribute__((noinline)) static void hot(int i) {\n\
         kept[i] = malloc(800);\n\
@@ -17,7 +18,7 @@ const GROWS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h
     __attribute__((noinline)) static void brief(void) { free(malloc(800)); }\n\
     __attribute__((noinline)) static void large(int i) { kept[i] = malloc(1 << 20); }\n\
     int main(void) {\n\
-        for (int i = 0; i < 131072; i++) { brief(); hot(i); }\n\
+        for (int i = 0; i < 131072; i++) { brief(); hot(i); if (PAUSE && i % 1024 == 0) usleep(PAUSE); }\n\
         for (int i = 0; i < 48; i++) { large(199000 + i); }\n\
         for (int i = 0; i < 65536; i++) { cold(131072 + i); cold(131072 + i); }\n\
         puts(\"ready\"); fflush(stdout);\n\
@@ -74,7 +75,9 @@ fn a_running_process_shows_the_function_and_line_that_hold_its_memory() {
 #[test]
 fn the_default_finds_the_growing_function_too() {
     let place = Place::new("profile-default");
-    let program = grows(&place, &[]);
+    // In a program that only allocates, samples would soon take their part of the time, and be rare.
+    let program = place.compile("grows", GROWS, &["-g", "-w", "-DPAUSE=10000"]);
+    let program = Program::run(&mut craton(["run", "--", &program]));
     let found = row(&[&program.pid()]);
     let (hot, cold) = (bytes_of(&found, "hot", "live"), bytes_of(&found, "cold", "live"));
     assert!(hot > 2.0 * cold && hot > HOT_BYTES / 2.0, "{hot}, {cold}: {found}");
