@@ -9,7 +9,7 @@ use crate::class::{Class, SIZES, SMALL_MOST, class_of};
 use crate::config::Model;
 use crate::error::Error;
 use crate::extents::{Extent, ExtentKind, Home, Plan};
-use crate::guests;
+use crate::guests::{self, Guest};
 use crate::heap::{Guard, Heap, Offset, Slot};
 use crate::layout::{LANES, OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
 use crate::line::{Kind, Redo};
@@ -194,9 +194,7 @@ impl<M: Medium + Space> Heap<M> {
             if let Some(object) = object.filter(is_allocated) {
                 return Ok(Found::Small { number: tag.class, object });
             }
-            if self.sup.model.is_logged()
-                && let Some(guest) = guests::find(&self.medium, at)
-            {
+            if let Some(guest) = self.guest_at(tag, at) {
                 let object = Cached::guest(at & !(UNIT - 1), guest);
                 return Ok(Found::Small { number: guests::class_for(guest.granules), object });
             }
@@ -208,6 +206,15 @@ impl<M: Medium + Space> Heap<M> {
             Some(Extent { page, pages, .. }) => Ok(Found::Large { page, pages }),
             None => Err(Error::NotAnObject { at }),
         }
+    }
+
+    /// An allocated one. Not by the medium's bits alone: while another thread sets or clears a
+    /// guest's two, they do not tell first granules from last ones.
+    fn guest_at(&self, tag: Tag, at: u64) -> Option<Guest> {
+        let arena = self.lock_arena(tag.arena);
+        let slab = &arena.slabs[tag.slab];
+        let guest = slab.guests.as_ref().filter(|_| slab.at == at & !(UNIT - 1))?.beginning_at(at % UNIT)?;
+        guest.is_allocated(&self.medium, slab.at).then_some(guest)
     }
 
     /// Waits while the unit is frozen.

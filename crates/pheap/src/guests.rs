@@ -81,22 +81,6 @@ impl Guest {
     }
 }
 
-/// By the medium's bits.
-pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
-    let (slab, inside) = (at & !(UNIT - 1), (at % UNIT).checked_sub(SLAB_HEADER)?);
-    if !inside.is_multiple_of(GRANULE) {
-        return None;
-    }
-    // Guests before have two bits each.
-    let first = (inside / GRANULE) as u32;
-    let bits = read(medium, slab);
-    let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();
-    let inside_word = (bits[(first / 64) as usize] & ((1 << (first % 64)) - 1)).count_ones();
-    let is_first = bits[(first / 64) as usize] >> (first % 64) & 1 != 0 && (before + inside_word).is_multiple_of(2);
-    let last = next_set(&bits, first + 1).filter(|_| is_first)?;
-    Some(Guest { first, granules: last - first + 1 })
-}
-
 fn next_set(bits: &Granules, from: u32) -> Option<u32> {
     let mut word = (from / 64) as usize;
     let mut rest = bits.get(word)? & u64::MAX << (from % 64);
@@ -145,6 +129,12 @@ impl Guests {
 
     pub fn list(&self) -> &[Guest] {
         &self.list
+    }
+
+    /// In bytes after the slab.
+    pub fn beginning_at(&self, offset: u64) -> Option<Guest> {
+        let found = self.list.binary_search_by_key(&offset, |guest| guest.offset());
+        found.ok().map(|place| self.list[place])
     }
 
     pub fn covers(&self, mid: u32) -> bool {

@@ -75,3 +75,31 @@ fn an_empty_slab_is_retired_or_serves() {
     retire::<true>();
     retire::<false>();
 }
+
+/// Half an object of the slab.
+const GUEST: u64 = 8000;
+
+/// A thread frees the last guest of a slab while another allocates one before it.
+fn guests_at_once<const F: bool>() {
+    run::<F, _, 2>(
+        Model::Log,
+        |heap| {
+            (0..4).for_each(|number| _ = heap.alloc_to(slot(number), SIZE).unwrap());
+            (2..4).for_each(|number| heap.free_from(slot(number)).unwrap());
+            // Out of the lane's cache.
+            heap.defrag([]).unwrap();
+            (2..4).for_each(|number| _ = heap.alloc_to(slot(number), GUEST).unwrap());
+            assert!(heap.read(slot(2).0) > heap.read(slot(3).0), "the last guest is in slot 2");
+            assert_eq!(heap.slabs().iter().map(|slab| slab.guests).sum::<u32>(), 2);
+            heap.free_from(slot(3)).unwrap();
+        },
+        [|world: &World<F>| assert!(world.free(2)), |world: &World<F>| world.alloc_of(3, GUEST)],
+        |world, _| assert_eq!(world.heap.slabs().iter().map(|slab| slab.guests).sum::<u32>(), 1),
+    );
+}
+
+#[test]
+fn a_guest_is_freed_while_another_is_allocated() {
+    guests_at_once::<true>();
+    guests_at_once::<false>();
+}

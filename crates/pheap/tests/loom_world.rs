@@ -92,7 +92,11 @@ impl<const F: bool> World<F> {
 
     /// Uses the object before the slot has it.
     pub fn alloc(&self, number: u64) {
-        self.heap.alloc_with(slot(number), SIZE, |_, at| self.write(at)).unwrap();
+        self.alloc_of(number, SIZE);
+    }
+
+    pub fn alloc_of(&self, number: u64, bytes: u64) {
+        self.heap.alloc_with(slot(number), bytes, |_, at| self.write(at)).unwrap();
     }
 
     /// Uses the slot's object first.

@@ -33,7 +33,7 @@ fn run(preemptions: usize, weakened: bool, model: impl Fn() + Send + Sync + 'sta
     WEAKENED.store(weakened, Ordering::Relaxed);
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(preemptions);
-    builder.max_branches = 20_000;
+    builder.max_branches = 60_000;
     let before = RUN.load(Ordering::Relaxed);
     builder.check(move || {
         RUN.fetch_add(1, Ordering::Relaxed);
