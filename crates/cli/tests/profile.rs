@@ -75,7 +75,7 @@ fn a_running_process_shows_the_function_and_line_that_hold_its_memory() {
 #[test]
 fn the_default_finds_the_growing_function_too() {
     let place = Place::new("profile-default");
-    // In a program that only allocates, samples would soon take their part of the time, and be rare.
+    // In a program that only allocates, samples would soon take their part of the time.
     let program = place.compile("grows", GROWS, &["-g", "-w", "-DPAUSE=10000"]);
     let program = Program::run(&mut craton(["run", "--", &program]));
     let found = row(&[&program.pid()]);
