@@ -24,7 +24,7 @@ const GROWS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h
         puts(\"ready\"); fflush(stdout);\n\
         char c; while (read(0, &c, 1) > 0); return 0;\n\
     }\n";
-const HOT_LINE: u64 = 7;
+const HOT_LINE: u64 = 10;
 const HOT_BYTES: f64 = 131_072.0 * 800.0;
 const LARGE_BYTES: f64 = 48.0 * 1_048_576.0;
 
