@@ -1,5 +1,5 @@
-//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`. Those that only
-//! count, or that the kernel reads, are `core`'s.
+//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`. Plain
+//! counts, and words that the kernel reads, are `core`'s.
 //!
 //! **Unsafe.** An instruction that prefetches.
 

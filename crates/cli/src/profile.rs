@@ -13,7 +13,6 @@ mod table;
 use crate::args;
 use crate::failure::Failure;
 use crate::output::{Output, command};
-use crate::terminal::Stream;
 use craton_inspect::{CoreFile, Lines, Live, PROFILE_MAGIC, PerfMap, Profile, add_captive};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
@@ -57,8 +56,7 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
     }
     if !is_quiet {
         let text = table::text(&profile, old.as_ref(), &stacks, measure, args);
-        let out = if json.is_some() { Output::beside(json.as_ref()) } else { Stream::Out };
-        out.write(&text).map_err(|e| format!("cannot print the profile: {e}"))?;
+        Output::beside(json.as_ref()).write(&text).map_err(|e| format!("cannot print the profile: {e}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -59,7 +59,7 @@ pub fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        false => proof::prove(args, &best.options(), json.as_ref().is_some_and(Output::is_standard)),
+        false => proof::prove(args, &best.options(), Output::beside(json.as_ref())),
     }
 }
 

@@ -258,3 +258,18 @@ fn what_cannot_be_read_is_refused_by_a_sentence() {
     let lost = said(&mut craton(["run", "-o", "profile_file=/nonexistent/p", "--", "sh", "-c", "exit 5"]));
     assert_eq!(lost.status, 5);
 }
+
+#[test]
+fn a_file_that_cannot_be_written_to_its_end_leaves_the_program_alone() {
+    let place = Place::new("profile-limit");
+    let (program, file) = (place.compile("grows", GROWS, &["-w"]), place.path("p.profile"));
+    let run = |limit: &str| {
+        let script = format!("ulimit -f {limit}; exec {program}");
+        said(&mut craton(["run", &format!("--profile={file}"), "--", "sh", "-c", &script]))
+    };
+    let full = run("2");
+    assert_eq!((full.status, full.out.as_str()), (0, "ready\n"), "{}", full.err);
+    assert!(full.err.contains("craton: profile_file: cannot write"), "{}", full.err);
+    let right = run("unlimited");
+    assert_eq!((right.status, right.err.as_str()), (0, ""));
+}

@@ -43,7 +43,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().releasable(Breaking::Always)
     }
 
-    /// Those that recent demand does not want back.
+    /// Free pages beyond recent demand.
     pub fn surplus(&self) -> Pages {
         self.pages.lock().releasable(Breaking::Surplus)
     }

@@ -445,7 +445,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.for_complete(|slabs, source| slabs.free_complete(u32::MAX, &self.layout().records, source));
     }
 
-    /// Those that no request needed since the last call.
+    /// Drops complete slabs that no request needed since the last call.
     pub(crate) fn drop_idle(&self) {
         self.for_complete(|slabs, source| slabs.free_idle(&self.layout().records, source));
     }

@@ -59,8 +59,7 @@ pub fn dump(heap: &Heap<'_>, at: u64, most: u64) -> Result<Dump, String> {
 }
 
 fn mapping_end(heap: &Heap<'_>, at: u64) -> u64 {
-    let maps = heap.reader.memory.maps();
-    maps.iter().find(|map| map.contains(at)).map_or(u64::MAX, |map| map.end)
+    heap.reader.memory.map_at(at).map_or(u64::MAX, |map| map.end)
 }
 
 fn printable(bytes: &[u8]) -> String {
@@ -80,7 +79,7 @@ fn target(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, word: u64) -> S
         return if offset == 0 { name } else { format!("{name}+{offset:#x}") };
     }
     let memory = heap.reader.memory;
-    let Some(map) = memory.maps().iter().find(|map| map.contains(word)) else { return String::new() };
+    let Some(map) = memory.map_at(word) else { return String::new() };
     match memory.threads().iter().find(|thread| map.contains(thread.stack)) {
         Some(thread) => format!("stack of thread {}", thread.id),
         None if map.path.is_empty() => "anonymous memory".to_owned(),

@@ -41,6 +41,11 @@ pub trait Memory {
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
     /// By address.
     fn maps(&self) -> &[Map];
+    /// The mapping that holds an address.
+    fn map_at(&self, at: u64) -> Option<&Map> {
+        let i = self.maps().partition_point(|map| map.start <= at).checked_sub(1)?;
+        self.maps().get(i).filter(|map| map.contains(at))
+    }
     fn threads(&self) -> &[Thread];
     /// In messages: `process 17`, or a file's name.
     fn name(&self) -> String;

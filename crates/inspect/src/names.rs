@@ -107,7 +107,7 @@ impl<'m> Names<'m> {
     /// `0x55d1c0a4b139 main+0x1d (/home/me/program+0x1139)`.
     pub fn describe(&self, pc: u64) -> String {
         let at = pc.wrapping_sub(1);
-        let map = self.memory.maps().iter().find(|map| map.contains(at));
+        let map = self.memory.map_at(at);
         let Some(map) = map.filter(|map| !map.path.is_empty()) else { return format!("{pc:#x}") };
         let in_file = at - map.start + map.offset;
         let mut images = self.images.borrow_mut();

@@ -1,4 +1,4 @@
-//! Who points to an object, and why it is alive.
+//! An object's holders, and the way of pointers that keeps it alive.
 //!
 //! **What.** The words that point at or into the object, and a shortest chain of pointers from a
 //! register, stack or variable to it.
@@ -175,7 +175,7 @@ fn holder(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, at: u64, into: 
         };
     }
     let memory = heap.reader.memory;
-    let map = memory.maps().iter().find(|map| map.contains(at));
+    let map = memory.map_at(at);
     if let Some(thread) = memory.threads().iter().find(|t| map.is_some_and(|map| map.contains(t.stack))) {
         let name = format!("thread {}", thread.id);
         return Holder { at, kind: "stack", offset: at.saturating_sub(thread.stack), name, into, ..Holder::default() };

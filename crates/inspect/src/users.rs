@@ -141,10 +141,7 @@ impl<'h> FirstWords<'h> {
     fn symbol(&mut self, object: Object) -> Option<String> {
         let word = self.heap.reader.word(object.start).ok().filter(|_| object.size >= 8)?;
         // Few objects begin with a pointer into a file: most words need no search.
-        let in_file = |map: &&crate::memory::Map| map.contains(word);
-        let maps = self.heap.reader.memory.maps();
-        let i = maps.partition_point(|map| map.start <= word).checked_sub(1)?;
-        maps.get(i).filter(in_file)?;
+        self.heap.reader.memory.map_at(word)?;
         let names = &self.names;
         self.known.entry(word).or_insert_with(|| names.symbol(word).map(|(name, _)| name)).clone()
     }

@@ -77,7 +77,7 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     if at >= heap.map_at && at < heap.base {
         return Ok(What::of(at, "library", "", heap.map_at, heap.base - heap.map_at));
     }
-    Ok(match heap.reader.memory.maps().iter().find(|map| map.contains(at)) {
+    Ok(match heap.reader.memory.map_at(at) {
         Some(Map { start, end, path, .. }) => {
             What { mapping: path.clone(), ..What::of(at, "mapping", "", *start, end - start) }
         }

@@ -62,7 +62,7 @@ extern crate std;
 
 pub use buffers::Target;
 pub use report::{Finding, Mistake};
-pub use sample::{AUTO, geometric};
+pub use sample::{AUTO, geometric, uniform};
 pub use setting::{Wrong, is_check};
 pub use shape::SHAPE;
 pub use table::Buffer;

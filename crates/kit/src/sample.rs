@@ -103,16 +103,7 @@ impl Sample {
 
     /// Each allocation has the chance 1 / `every`.
     fn draw(&self, every: u64) -> i64 {
-        // Marsaglia's; two threads at once may draw the same.
-        let mut x = self.seed.load(Relaxed);
-        if x == 0 {
-            x = process::random_seed() | 1;
-        }
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.seed.store(x, Relaxed);
-        geometric(x, every) - 1
+        geometric(uniform(&self.seed), every) - 1
     }
 
     pub(crate) fn is_due(&self, class: usize) -> bool {
@@ -204,6 +195,20 @@ impl Sample {
         let touches = (size / process::page_size()) as u64 * TOUCH_NS;
         self.cost_ns.store(processor_ns().saturating_sub(began_ns).min(LONGEST_NS) + touches, Relaxed);
     }
+}
+
+/// The next word of Marsaglia's generator, whose state is in `seed`; 0 there: it has not begun. Two
+/// threads at once may draw the same.
+pub fn uniform(seed: &AtomicU64) -> u64 {
+    let mut x = seed.load(Relaxed);
+    if x == 0 {
+        x = process::random_seed() | 1;
+    }
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    seed.store(x, Relaxed);
+    x
 }
 
 /// Throws until the first success: ⌈ln u / ln(1 − 1/every)⌉; `core` has no ln, hence the series.

@@ -23,7 +23,7 @@ impl OutFile {
     /// `errno`.
     pub fn write(&self, mut bytes: &[u8]) -> Result<(), i32> {
         while !bytes.is_empty() {
-            match usize::try_from(call::write(self.0, bytes)) {
+            match usize::try_from(process::write_without_signals(self.0, bytes)) {
                 Ok(0) => return Err(libc::EIO),
                 Ok(n) => bytes = &bytes[n..],
                 Err(_) if process::errno() == libc::EINTR => {}

@@ -178,7 +178,8 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     written == text.len() as isize
 }
 
-fn write_without_signals(fd: i32, text: &[u8]) -> isize {
+/// A write whose SIGXFSZ or SIGPIPE does not reach the program.
+pub(crate) fn write_without_signals(fd: i32, text: &[u8]) -> isize {
     // SAFETY: zeros are valid signal sets.
     unsafe {
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =

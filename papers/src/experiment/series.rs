@@ -1,5 +1,5 @@
-//! Measures several commands, each on all allocators. One that does not serve becomes one row with
-//! the reason.
+//! Measures several commands, each on all allocators. An allocator that does not serve becomes
+//! one row with the reason.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};

@@ -59,7 +59,7 @@ impl Pool {
         broken
     }
 
-    /// One that never ran counts as slowest.
+    /// A job without a known time counts as slowest.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();

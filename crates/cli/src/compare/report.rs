@@ -48,7 +48,7 @@ const SERVER_COLUMNS: [Column; 10] = [
     ("page faults", Figure::MinorFaults, |v| count(v as u64), true),
 ];
 
-/// Those that some run has.
+/// The columns for which a run has a figure.
 fn figures(runs: &[Run]) -> Vec<Column> {
     let all: &[Column] = if is_server(runs) { &SERVER_COLUMNS } else { return COLUMNS.to_vec() };
     let known = |column: &&Column| runs.iter().any(|run| column.1.of(run).is_some());

@@ -27,8 +27,7 @@ const ROWS: [Column; 6] = [
     ("on hugepages", Figure::Hugepages, |v| bytes(v as u64)),
 ];
 
-/// Prints on standard error where standard output has the document.
-pub fn prove(args: &args::Tune, options: &str, beside: bool) -> Result<ExitCode, Failure> {
+pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCode, Failure> {
     let ours = |name: &str, options: &str| -> Result<Allocator, Failure> {
         let mut allocator = Allocator::preloaded(name, library::find()?);
         allocator.env.push((VARIABLE.into(), options.into()));
@@ -49,7 +48,6 @@ pub fn prove(args: &args::Tune, options: &str, beside: bool) -> Result<ExitCode,
         progress: &|now| line.show("proof", now),
     });
     drop(line);
-    let stream = if beside { Stream::Err } else { Stream::Out };
     stream.write(&text(&measured.runs)).map_err(|e| format!("cannot print the table: {e}"))?;
     if signals::STOP.load(Relaxed) {
         return Err("stopped; the figures are of the runs so far".to_owned().into());

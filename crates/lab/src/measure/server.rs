@@ -158,6 +158,7 @@ fn wait_until_ready(server: &Server, gone: &AtomicBool) -> Option<Outcome> {
 /// within a tick; until then the number means no other process but for that tick.
 fn end(pid: u32, gone: &AtomicBool) {
     let limit = Instant::now() + STOP_LIMIT;
+    let pid = pid as libc::pid_t;
     send(pid, libc::SIGTERM);
     while !gone.load(Relaxed) {
         if Instant::now() >= limit {
@@ -168,9 +169,9 @@ fn end(pid: u32, gone: &AtomicBool) {
     }
 }
 
-fn send(pid: u32, signal: i32) {
+fn send(pid: libc::pid_t, signal: i32) {
     // SAFETY: touches no memory.
-    unsafe { libc::kill(pid as libc::pid_t, signal) };
+    unsafe { libc::kill(pid, signal) };
 }
 
 struct Finished {
@@ -257,8 +258,7 @@ fn read(pipe: &mut Option<PipeReader>, into: &mut Vec<u8>) -> bool {
 
 /// The command's group: what it left behind, too.
 fn kill(child: &Child) {
-    // SAFETY: touches no memory.
-    unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
+    send(-(child.id() as libc::pid_t), libc::SIGKILL);
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@
 //! **Threads.** Relaxed counts: two threads at once may change the interval once for two.
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use craton_kit::geometric;
-use craton_os::process;
+use craton_kit::{geometric, uniform};
 
 /// Bytes between two samples by default.
 pub(crate) const USUAL: u64 = 512 << 10;
@@ -98,17 +97,8 @@ impl Pace {
         geometric(self.random(), interval)
     }
 
-    /// A generator of Marsaglia's; two threads at once may draw the same.
     pub(crate) fn random(&self) -> u64 {
-        let mut x = self.seed.load(Relaxed);
-        if x == 0 {
-            x = process::random_seed() | 1;
-        }
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.seed.store(x, Relaxed);
-        x.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        uniform(&self.seed).wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 }
 

@@ -181,18 +181,7 @@ fn memtier(output: &str) -> Results {
 
 /// `Requests/sec: 1.00`, and with `--latency` lines such as `99%  1.20ms`.
 fn wrk(output: &str) -> Results {
-    let operations_per_s = after(output, "Requests/sec:").and_then(first);
-    let mut one = Results { operations_per_s, ..Results::default() };
-    for line in output.lines().filter(|_| operations_per_s.is_some()) {
-        let mut words = line.split_whitespace();
-        if let (Some(share), Some(time), None) = (words.next(), words.next(), words.next())
-            && let Some(share) = share.strip_suffix('%')
-            && let Ok(share) = share.parse::<f64>()
-        {
-            set(&mut one, &format!("p{share}"), with_unit(time));
-        }
-    }
-    one
+    with_percentiles(output, "Requests/sec:", with_unit)
 }
 
 /// `tps = 1.00 (without initial connection time)`. It prints no percentiles.
@@ -202,14 +191,20 @@ fn pgbench(output: &str) -> Results {
 
 /// `Requests per second:    1.00 [#/sec] (mean)`, and lines such as `  99%  12` in milliseconds.
 fn ab(output: &str) -> Results {
-    let operations_per_s = after(output, "Requests per second:").and_then(first);
+    with_percentiles(output, "Requests per second:", |ms| Some(ms.parse::<f64>().ok()? / 1e3))
+}
+
+/// Requests behind `head`, and latency in lines of a percentage and a time.
+fn with_percentiles(output: &str, head: &str, seconds: impl Fn(&str) -> Option<f64>) -> Results {
+    let operations_per_s = after(output, head).and_then(first);
     let mut one = Results { operations_per_s, ..Results::default() };
     for line in output.lines().filter(|_| operations_per_s.is_some()) {
         let mut words = line.split_whitespace();
         if let (Some(share), Some(time), None) = (words.next(), words.next(), words.next())
             && let Some(share) = share.strip_suffix('%')
+            && let Ok(share) = share.parse::<f64>()
         {
-            set(&mut one, &format!("p{share}"), time.parse().ok().map(|ms: f64| ms / 1e3));
+            set(&mut one, &format!("p{share}"), seconds(time));
         }
     }
     one
