@@ -66,7 +66,7 @@ pub use persist::WriteBack;
 pub use persistent_file::PersistentFile;
 pub use platform::Linux;
 pub use region::{PartSpec, Region};
-pub use stamps::Stamps;
+pub use stamps::stamp_clock;
 
 #[cfg(test)]
 mod tests;

@@ -1,44 +1,17 @@
-//! Stamps that grow along every order that threads can observe.
+//! A clock whose readings grow along every order that threads can observe.
 //!
-//! **What.** Unordered calls may get equal stamps. The clock begins anew with the machine.
+//! **What.** Unordered readings may be equal. The clock begins anew with the machine.
 //! **From.** Intel's manual, volume 3, §17.17: `rdtscp` reads the counter after all earlier loads.
 //! Linux lists an invariant counter as a clock source only while no CPU runs behind another.
 //! **Unsafe.** Calls the instruction, after the CPU has reported it.
 
 use crate::small_file::{PathText, read_start};
-use core::sync::atomic::{AtomicU64, Ordering};
-
-#[derive(Debug)]
-pub struct Stamps {
-    is_clock: bool,
-    counter: AtomicU64,
-}
 
 const SOURCES: &[u8] = b"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-impl Stamps {
-    /// If the system trusts it.
-    pub fn detect() -> Self {
-        Self { is_clock: arch::has_clock() && lists_clock(), counter: AtomicU64::new(0) }
-    }
-
-    pub const fn counter() -> Self {
-        Self { is_clock: false, counter: AtomicU64::new(0) }
-    }
-
-    pub fn is_clock(&self) -> bool {
-        self.is_clock
-    }
-
-    /// Above all earlier ones, at least 1.
-    #[inline]
-    pub fn next(&self) -> u64 {
-        if self.is_clock {
-            return arch::clock();
-        }
-        // Relaxed: a word's additions are ordered, also along happens-before.
-        self.counter.fetch_add(1, Ordering::Relaxed) + 1
-    }
+/// `None`: the processor has none, or the system does not trust it.
+pub fn stamp_clock() -> Option<fn() -> u64> {
+    (arch::has_clock() && lists_clock()).then_some(arch::clock)
 }
 
 fn lists_clock() -> bool {
@@ -63,7 +36,6 @@ mod arch {
         has(POWER, INVARIANT) && has(EXTENDED, RDTSCP)
     }
 
-    #[inline(always)]
     pub(super) fn clock() -> u64 {
         let mut cpu = 0;
         // SAFETY: the CPU has reported the instruction.

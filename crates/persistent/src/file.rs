@@ -99,7 +99,11 @@ fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<Heap<M>,
     let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
     let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
     let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
-    Ok(Heap::create(medium, config, Options::default())?)
+    Ok(Heap::create(medium, config, heap_options())?)
+}
+
+fn heap_options() -> Options {
+    Options { stamp: craton_os::stamp_clock(), ..Options::default() }
 }
 
 pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
@@ -107,7 +111,7 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     if options.durability == Durability::SyncPoints {
         let file = DiskFile::open(&name, DiskOptions::new(options.limit))?;
         let (promise, base) = (file.promise(), file.base() as usize);
-        let (heap, report) = Heap::open(file, Options::default())?;
+        let (heap, report) = Heap::open(file, heap_options())?;
         return Ok(Opened { heap: AnyHeap::Disk(Box::new(heap)), promise, base, report });
     }
     let is_device = fs::metadata(path).is_ok_and(|it| !it.is_file());
@@ -119,10 +123,10 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     }
     let (promise, base) = (file.promise(), file.base() as usize);
     let (heap, report) = if file.flushes(options.choice()) {
-        let (heap, report) = Heap::open(Flushed::new(file)?, Options::default())?;
+        let (heap, report) = Heap::open(Flushed::new(file)?, heap_options())?;
         (AnyHeap::Flushed(heap), report)
     } else {
-        let (heap, report) = Heap::open(Cached::new(file), Options::default())?;
+        let (heap, report) = Heap::open(Cached::new(file), heap_options())?;
         (AnyHeap::Cached(heap), report)
     };
     Ok(Opened { heap, promise, base, report })

@@ -243,7 +243,9 @@ impl<M: Medium + Space> Heap<M> {
     pub fn settle(&self) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
+            // An epoch is settled when the one after it ends.
             self.advance(epoch);
+            self.advance(epoch + 1);
         }
     }
 
@@ -251,35 +253,27 @@ impl<M: Medium + Space> Heap<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends an epoch: its homes become durable.
+    /// Ends an epoch, and settles the one before it. Most of that one's homes are durable already,
+    /// written back by the threads that stored them: one thread for all would be the limit.
     #[cold]
     pub(crate) fn advance(&self, epoch: u64) {
         let mut state = self.lock_state();
         if self.epoch.load(Ordering::Relaxed) != epoch {
             return;
         }
+        self.lanes.iter().for_each(|lane| lane.leave(&self.medium, epoch));
+        let settled = epoch - 1;
+        if state.settled != settled {
+            state.settled = settled;
+            state.write(&self.medium, self.seed);
+            self.settled.store(settled, Ordering::Relaxed);
+            self.extents.settled(settled);
+        }
         self.extents.begin_epoch(epoch + 1);
         // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the epoch
         // joins it.
         self.epoch.store(epoch + 1, Ordering::Release);
-        let mut dirty = Vec::with_capacity(1024);
-        for lane in &self.lanes {
-            // Waits for an operation of the old epoch.
-            lane.lock();
-            lane.drain_dirty(epoch, &mut dirty);
-            lane.unlock();
-        }
-        dirty.sort_unstable();
-        dirty.dedup();
-        let len = self.medium.len();
-        for line in dirty.into_iter().filter(|line| *line < len) {
-            self.medium.flush(line);
-        }
-        self.medium.fence();
-        state.settled = epoch;
-        state.write(&self.medium, self.seed);
-        self.settled.store(epoch, Ordering::Relaxed);
-        self.extents.settled(epoch);
+        drop(state);
         self.tick();
     }
 
@@ -336,7 +330,7 @@ impl<M: Medium + Space> Heap<M> {
             lane.lock();
             // ORDERING: pairs with the release in `advance`.
             let epoch = self.epoch.load(Ordering::Acquire);
-            if lane.has_room(epoch, parts + SPARE) {
+            if lane.has_room(&self.medium, epoch, parts + SPARE) {
                 lane.begin(&self.medium, self.generation.load(Ordering::Relaxed));
                 return Guard { lane, index, locked: true, roomy: true };
             }
@@ -352,7 +346,7 @@ impl<M: Medium + Space> Heap<M> {
             // ORDERING: pairs with the release in `advance`, through the lock of the arena.
             let epoch = self.epoch.load(Ordering::Acquire);
             // A new half is empty: `advance` waits for this lane.
-            let roomy = epoch == guard.lane.epoch() || guard.lane.has_room(epoch, SPARE + 1);
+            let roomy = epoch == guard.lane.epoch() || guard.lane.has_room(&self.medium, epoch, SPARE + 1);
             debug_assert!(roomy, "an operation without room");
         }
     }
@@ -377,9 +371,11 @@ impl<M: Medium + Space> Heap<M> {
             return 0;
         }
         match self.options.stamp {
-            Some(stamp) => stamp(),
+            // Threads that share a counter wait for its line. One thread alone counts faster than a
+            // clock is read; its stamps are below the clock's, which ticks at least once a count.
+            Some(stamp) if self.seats.are_many() => stamp(),
             // ORDERING: pairs with itself: stamps follow happens-before.
-            None => self.counter.fetch_add(1, Ordering::AcqRel),
+            _ => self.counter.fetch_add(1, Ordering::AcqRel),
         }
     }
 

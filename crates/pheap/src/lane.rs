@@ -1,11 +1,12 @@
-//! Lanes: where threads write redo lines. Lines of epoch e lie in half e % 2 of a lane's ring;
-//! stored home lines that are not written back are in list e % 2.
+//! Lanes: where threads write redo lines. Lines of epoch e lie in half e % 2 of a lane's ring. A
+//! list has the stored home lines of the lane's epoch, which are not written back yet.
 //!
 //! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled. *NL2* A
 //! line's homes are stored after the line is committed.
 //!
-//! **Threads.** A lane's lock covers all its words. Without write-back, a thread that has a lane
-//! alone takes no lock.
+//! **Threads.** A lane's lock covers all its words; its epoch is also read without. Each thread
+//! writes back the homes that it stored, when it joins the next epoch. Without write-back, a thread
+//! that has a lane alone takes no lock.
 
 pub mod header;
 
@@ -30,7 +31,7 @@ pub struct Lane {
     used: AtomicU32,
     /// Recovery reads no ring of another generation.
     generation: AtomicU64,
-    dirty: [Dirty; 2],
+    dirty: Dirty,
     /// Lines of this epoch's list, which mostly come again soon.
     recent: [AtomicU64; RECENT],
     reserved: AtomicU64,
@@ -53,16 +54,14 @@ const SLAB_LINES: u32 = 14;
 impl Lane {
     pub fn new(index: u32, places: Places, seed: u64, flushes: bool, eager: bool) -> Self {
         // A slot and two homes a line, and some new slabs.
-        let dirty = || Dirty {
-            lines: (0..if flushes { places.half * 3 + 4 * SLAB_LINES } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
-            len: AtomicU32::new(0),
-        };
+        let lines = if flushes { places.half * 3 + 4 * SLAB_LINES } else { 0 };
+        let dirty = Dirty { lines: (0..lines).map(|_| AtomicU64::new(0)).collect(), len: AtomicU32::new(0) };
         Self {
             locked: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             used: AtomicU32::new(0),
             generation: AtomicU64::new(0),
-            dirty: [dirty(), dirty()],
+            dirty,
             recent: [const { AtomicU64::new(0) }; RECENT],
             reserved: AtomicU64::new(0),
             header: places.lane_header(index),
@@ -105,17 +104,37 @@ impl Lane {
         }
     }
 
-    /// Whether `lines` more fit; begins the epoch. Lane locked.
+    /// Whether `lines` more fit into the lane's half of `epoch`, which it joins. Lane locked.
     #[inline]
-    pub fn has_room(&self, epoch: u64, lines: u32) -> bool {
+    pub fn has_room<M: Medium>(&self, medium: &M, epoch: u64, lines: u32) -> bool {
         if self.epoch.load(Ordering::Relaxed) != epoch {
-            self.epoch.store(epoch, Ordering::Relaxed);
-            self.used.store(0, Ordering::Relaxed);
-            self.recent.iter().for_each(|line| line.store(0, Ordering::Relaxed));
+            self.join(medium, epoch);
         }
-        let dirty = &self.dirty[(epoch & 1) as usize];
-        let dirty_lines = dirty.len.load(Ordering::Relaxed) + 3 * lines + SPARE * SLAB_LINES;
-        self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
+        let dirty_lines = self.dirty.len.load(Ordering::Relaxed) + 3 * lines + SPARE * SLAB_LINES;
+        self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= self.dirty.lines.len() as u32
+    }
+
+    /// Leaves the epoch before, whose homes become durable.
+    fn join<M: Medium>(&self, medium: &M, epoch: u64) {
+        self.write_back(medium);
+        self.used.store(0, Ordering::Relaxed);
+        self.recent.iter().for_each(|line| line.store(0, Ordering::Relaxed));
+        // ORDERING: pairs with the acquire in `leave`: that thread writes the settled epoch after
+        // these write-backs.
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// On return no home of an epoch before `epoch` is dirty, and no operation of one is under way.
+    pub fn leave<M: Medium>(&self, medium: &M, epoch: u64) {
+        // ORDERING: pairs with the release in `join`.
+        if self.epoch.load(Ordering::Acquire) != epoch {
+            // Waits for an operation under way.
+            self.lock();
+            if self.epoch.load(Ordering::Relaxed) != epoch {
+                self.write_back(medium);
+            }
+            self.unlock();
+        }
     }
 
     /// The ring's use is durable before its first line. Lane locked.
@@ -217,27 +236,31 @@ impl Lane {
                 return;
             }
             recent.store(line, Ordering::Relaxed);
-            let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
-            let len = dirty.len.load(Ordering::Relaxed);
-            dirty.lines[len as usize].store(line, Ordering::Relaxed);
-            dirty.len.store(len + 1, Ordering::Relaxed);
+            let len = self.dirty.len.load(Ordering::Relaxed);
+            self.dirty.lines[len as usize].store(line, Ordering::Relaxed);
+            self.dirty.len.store(len + 1, Ordering::Relaxed);
         }
     }
 
-    /// The last stored first.
+    /// The homes of the lane's epoch. Lane locked.
     #[cold]
     fn write_back<M: Medium>(&self, medium: &M) {
-        let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
-        let len = dirty.len.swap(0, Ordering::Relaxed);
-        dirty.lines[..len as usize].iter().rev().for_each(|line| medium.flush(line.load(Ordering::Relaxed)));
+        let len = self.dirty.len.swap(0, Ordering::Relaxed);
+        if len == 0 {
+            return;
+        }
+        let lines = self.dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed));
+        if self.eager {
+            // The last stored first.
+            lines.rev().for_each(|line| medium.flush(line));
+        } else {
+            // Persistent memory is faster in sequence. The heap may have shrunk.
+            let mut lines: Vec<u64> = lines.filter(|line| *line < medium.len()).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines.into_iter().for_each(|line| medium.flush(line));
+        }
         medium.fence();
-    }
-
-    /// Lane locked.
-    pub fn drain_dirty(&self, epoch: u64, into: &mut Vec<u64>) {
-        let dirty = &self.dirty[(epoch & 1) as usize];
-        let len = dirty.len.swap(0, Ordering::Relaxed);
-        into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
     }
 
     /// The lane is this thread's, or locked.

@@ -4,6 +4,7 @@
 use craton_base::{Medium, Space};
 use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};
 use craton_sim::{Rng, SimPersistent};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub type Sim<const F: bool> = SimPersistent<F>;
 
@@ -11,8 +12,14 @@ pub fn config(model: Model) -> Config {
     Config { model, lanes: 3, half: 8, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
 }
 
+/// Above all counted ones, as a machine's clock.
+fn stamp() -> u64 {
+    static CLOCK: AtomicU64 = AtomicU64::new(1 << 40);
+    CLOCK.fetch_add(1, Ordering::AcqRel)
+}
+
 pub fn options() -> Options {
-    Options { arenas: 1, markers: 1, ..Options::default() }
+    Options { arenas: 1, markers: 1, stamp: Some(stamp), ..Options::default() }
 }
 
 pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>) {

@@ -6,7 +6,7 @@ use super::pmdk::{Begin, Pmdk};
 use super::task::{Kind, Load, Measured, Mode, Task};
 use super::{Heap, load};
 use craton_base::{Medium, Space};
-use craton_os::PersistentFile;
+use craton_os::{PersistentFile, stamp_clock};
 use craton_os::persistent_file::{Access, FileOptions, Flushed, Room, UseMedium, WriteBackChoice};
 use craton_pheap::{Config, Heap as Pheap, Model, Options};
 use craton_sim::{Counted, Latency};
@@ -49,7 +49,7 @@ impl Task {
 
     fn options(&self) -> Options {
         let default = Options::default();
-        Options { morph: self.morph.unwrap_or(default.morph), eager: self.eager, ..default }
+        Options { morph: self.morph.unwrap_or(default.morph), eager: self.eager, stamp: stamp_clock(), ..default }
     }
 
     fn begin(&self) -> Begin {
