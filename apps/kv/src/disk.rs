@@ -1,7 +1,7 @@
 //! The heap file on a disk, with its log (`docs/kv.md`). A heap that could not be made leaves no
 //! files.
 
-use crate::file::{FIRST, UseHeap, c_path, create, refused};
+use crate::file::{FIRST, UseHeap, c_path, create, heap_options, refused};
 use crate::options::{Options, WriteBackName};
 use craton_base::{Medium, Space};
 use craton_kv::StoreError;
@@ -57,7 +57,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     let heap = if is_new {
         create(medium, options).map(|heap| (heap, true))
     } else {
-        Heap::open(medium, craton_pheap::Options::default()).map(|(heap, report)| (heap, report.clean))
+        Heap::open(medium, heap_options()).map(|(heap, report)| (heap, report.clean))
     };
     let (heap, was_closed) = heap.map_err(|why| {
         if !is_there {

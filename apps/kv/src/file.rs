@@ -83,7 +83,7 @@ impl<F: UseHeap> UseMedium for Run<'_, F> {
                 let _ = std::fs::remove_file(unfinished);
                 heap
             }
-            None => Heap::open(medium, craton_pheap::Options::default()).map_err(|why| named(&why))?.0,
+            None => Heap::open(medium, heap_options()).map_err(|why| named(&why))?.0,
         };
         self.f.call(heap, self.promise, None)?.close();
         Ok(())
@@ -99,6 +99,10 @@ pub fn refused(options: &Options, why: FileError) -> String {
     }
 }
 
+pub fn heap_options() -> craton_pheap::Options {
+    craton_pheap::Options { stamp: craton_os::stamp_clock(), ..Default::default() }
+}
+
 pub fn create<M: Medium + Space>(medium: M, options: &Options) -> Result<Heap<M>, craton_pheap::Error> {
     let model = match options.model {
         ModelName::Log => Model::Log,
@@ -110,7 +114,7 @@ pub fn create<M: Medium + Space>(medium: M, options: &Options) -> Result<Heap<M>
     let stripes = Config::stripes_for(M::FLUSHES);
     let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
     let config = Config { model, stripes, created: now, most, ..Config::default() };
-    Heap::create(medium, config, craton_pheap::Options::default())
+    Heap::create(medium, config, heap_options())
 }
 
 pub fn c_path(path: &Path) -> Result<CString, String> {

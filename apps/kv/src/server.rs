@@ -2,9 +2,9 @@
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
 //! all workers at once. The first worker accepts and hands connections out in turn. On a disk a
-//! thread flushes the log, with an interval; without one the first worker does, which gets each
-//! connection once that writes. The keeper reads directories, frees cleared trees, and makes sync
-//! points of the heap.
+//! thread flushes the log, with an interval; without one workers do, one at a time. Of fewer than
+//! four workers the first gets each connection once that writes. The keeper reads directories,
+//! frees cleared trees, and makes sync points of the heap.
 //! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
 //! room; any other failure of the log or of a sync point ends the server.
 

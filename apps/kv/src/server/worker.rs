@@ -17,9 +17,12 @@ const LISTENER: Token = Token(usize::MAX - 1);
 
 const CHUNK: usize = 64 << 10;
 
-/// Where workers flush the log, it has the connections that write: then one flush serves them all,
-/// and no other thread must be woken for it.
+/// Where few workers flush the log, this one has the connections that write: then no other thread
+/// must be woken after a flush.
 const WRITER: usize = 0;
+
+/// Workers from which on commands run side by side: that gains more than the wake-ups cost.
+const MANY: usize = 4;
 
 /// How long replies wait for more commands before a sync point.
 const MOST_WAIT: Duration = Duration::from_millis(2);
@@ -196,10 +199,11 @@ impl<S: Store> Worker<'_, S> {
         }
     }
 
-    /// Requests a sync point for a connection that wrote, of the worker that has such connections.
+    /// Requests a sync point for a connection that wrote; few workers first move it to one of them.
     fn hold(&mut self, token: usize) {
         let Some(group) = &self.shared.group else { return };
-        let moves = self.shared.led.is_some() && self.i != WRITER;
+        let gathers = self.shared.led.is_some() && self.shared.handed.len() < MANY;
+        let moves = gathers && self.i != WRITER;
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         connection.ticket = Some(group.ticket(if moves { WRITER } else { self.i }));
         if moves
