@@ -13,6 +13,7 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
         self.seats.are_many();
         for (index, lane) in self.lanes.iter().enumerate() {
+            lane.epoch();
             lane.lock();
             lane.unlock();
             self.seats.locks(index as u32);
