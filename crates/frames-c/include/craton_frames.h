@@ -88,6 +88,10 @@ long craton_frames_reclaim(const struct craton_frames *of, size_t near);
 /* An offline huge frame is free again. */
 int craton_frames_online(const struct craton_frames *of, size_t frame);
 
+/* 0: a get of this order was refused, and nothing was freed since; 1: a get may succeed. One load, for
+ * watermarks. */
+int craton_frames_may_have(const struct craton_frames *of, unsigned order);
+
 void craton_frames_stats(const struct craton_frames *of, struct craton_frames_stats *out);
 
 /* Walks the state: 0, or -CRATON_FRAMES_BROKEN. Meaningful when no call is under way. */

@@ -221,6 +221,14 @@ pub unsafe extern "C" fn craton_frames_online(of: *const State, frame: usize) ->
 /// # Safety
 /// As the header says.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_frames_may_have(of: *const State, order: c_uint) -> c_int {
+    // SAFETY: by the contract.
+    c_int::from(unsafe { zone(of) }.may_have(order))
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_frames_stats(of: *const State, out: *mut Stats) {
     // SAFETY: by the contract.
     unsafe {

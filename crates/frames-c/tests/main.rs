@@ -54,6 +54,20 @@ fn blocks_of_each_order_come_and_go() {
 }
 
 #[test]
+fn what_a_refusal_proved_is_known_until_a_free() {
+    let of = begin(1 << 10, 1, 0);
+    // SAFETY: a state of `begin`.
+    unsafe {
+        assert_eq!(craton_frames_may_have(of.state, 9), 1);
+        let huge = [0, 1].map(|_| craton_frames_get(of.state, 9, 0, 0));
+        assert_eq!(craton_frames_get(of.state, 9, 0, 0), -1);
+        assert_eq!((craton_frames_may_have(of.state, 9), craton_frames_may_have(of.state, 10)), (0, 0));
+        assert_eq!(craton_frames_put(of.state, huge[1] as usize, 9, 0), 0);
+        assert_eq!((craton_frames_may_have(of.state, 9), craton_frames_may_have(of.state, 11)), (1, 0));
+    }
+}
+
+#[test]
 fn wrong_calls_change_nothing_and_have_a_sentence() {
     let of = begin(1 << 14, 1, 0);
     // SAFETY: a state of `begin`.

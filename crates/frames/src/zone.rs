@@ -253,6 +253,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
+    /// False: a request of the order was refused, and nothing was freed since. One load.
+    #[inline]
+    pub fn may_have(&self, order: u32) -> bool {
+        order <= G::MAX_ORDER && (Self::IS_PAPER || !self.lower.proof.refuses(order))
+    }
+
     /// Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
         let is_open = |tree: &usize| self.trees.entry(*tree).may_have_free();
