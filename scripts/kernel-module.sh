@@ -2,18 +2,18 @@
 # Builds the Linux module of apps/module for Debian's packaged kernel, boots that kernel in QEMU, and
 # runs page frames beside the kernel's buddy allocator.
 #   scripts/kernel-module.sh [CPUS [JSON-FILE]]    default: 2 CPUs
-#   scripts/kernel-module.sh test                  a short run, and one with a planted bug
+#   scripts/kernel-module.sh lines                 cache lines and instructions of single operations
+#   scripts/kernel-module.sh test                  a short run, one with a planted bug, and the lines
 # Debian's packages are fetched by apt-get into target/linux-guest, not installed.
 # UNIT=instructions: one CPU, whose instructions are counted; a nanosecond in the output is one.
 # UNIT=time (default): emulated CPUs run side by side. ACCEL=kvm: the guest runs on the processor
 # itself. ROUNDS: rounds of each benchmark, 3 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo=${CARGO:-cargo} here=$PWD
 folder=${CARGO_TARGET_DIR:-target}/linux-guest
 mkdir -p "$folder"
 folder=$(readlink -f "$folder")
-accel=${ACCEL:-tcg} unit=${UNIT:-time} rust_target=x86_64-unknown-none
+accel=${ACCEL:-tcg} unit=${UNIT:-time}
 
 give_up() {
   echo "$0: $*" >&2
@@ -22,12 +22,6 @@ give_up() {
 for tool in qemu-system-x86_64:qemu-system-x86 gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
   command -v "${tool%:*}" >/dev/null || give_up "${tool%:*} is not installed; Debian and Ubuntu: apt-get install ${tool#*:}"
 done
-has_core() { compgen -G "$(rustc --print target-libdir --target "$rust_target")/libcore-*" >/dev/null; }
-if ! has_core && command -v rustup >/dev/null; then
-  rustup target add "$rust_target" || true
-fi
-has_core || give_up "kernels have no floating point, so Rust's target $rust_target is needed: rustup target add $rust_target"
-
 # The kernel, its headers and the tools that build modules, at one version.
 fetch() {
   local image headers
@@ -54,11 +48,7 @@ build() {
   local build=$folder/build headers=$folder/root-$version/usr/src/linux-headers-$version
   rm -rf "$build"
   mkdir -p "$build"
-  CARGO_INCREMENTAL=0 "$cargo" rustc -q --release --manifest-path apps/module/Cargo.toml --target-dir "$folder/rust" \
-    --target "$rust_target" -- -C relocation-model=static -C code-model=kernel -C no-redzone --emit=asm
-  # Modules have no table of addresses (GOT): calls go straight to the function.
-  sed -E 's/\*([A-Za-z0-9_.$]+)@GOTPCREL\(%rip\)/\1/; s/movq\s+([A-Za-z0-9_.$]+)@GOTPCREL\(%rip\)/movq $\1/' \
-    "$folder/rust/$rust_target"/release/deps/craton_module*.s >"$build/frames.S"
+  scripts/frames-asm.sh "$build/frames.S"
   cp apps/module/{Kbuild,module.c} crates/frames-c/include/craton_frames.h "$build"
   make -s -C "$headers" M="$build" modules >"$build/log" 2>&1 || { tail -n 20 "$build/log" >&2; give_up "the module does not build"; }
 
@@ -91,7 +81,7 @@ guest() {
   shift 3
   timeout "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m 1G -display none -monitor none -no-reboot \
     -serial stdio "${unit_options[@]}" -kernel "$folder/root-$version/boot/vmlinuz-$version" -initrd "$folder/initramfs.gz" \
-    -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=64M module: $options" "$@" </dev/null |
+    -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr no5lvl panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=64M module: $options" "$@" </dev/null |
     sed -unE 's/^.*craton: (.*[^\r])\r?$/\1/p'
 }
 
@@ -101,20 +91,40 @@ case "$accel $unit" in
   "tcg time" | kvm*) ;;
   *) give_up "ACCEL=$accel UNIT=$unit: ACCEL is tcg or kvm, UNIT is time, or with tcg instructions" ;;
 esac
-[ "$unit" = time ] || [ "${1:-1}" = 1 ] || give_up "UNIT=instructions counts those of one CPU: $0 1"
+[ "$unit" = time ] || [[ ${1:-1} = 1 || $1 = lines ]] || give_up "UNIT=instructions counts those of one CPU: $0 1"
 [ "$accel" = tcg ] || [ -w /dev/kvm ] || give_up "ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated"
+
+# Sections of marked operations, joined with what the plugin counted.
+lines() {
+  local said counts=$folder/lines.json
+  gcc -O2 -Wall -Wextra -Wno-unused-parameter -shared -fPIC -o "$folder/lines.so" apps/module/lines.c
+  said=$(guest 400 1 "lines=1 mib=256" -plugin "$folder/lines.so,out=$counts")
+  grep -q '"step":"done"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
+  local line section counted
+  grep '"step":"section"' <<<"$said" | while read -r line; do
+    section=$(sed -E 's/.*"section":([0-9]+).*/\1/' <<<"$line")
+    counted=$(grep "\"section\":$section," "$counts" | sed -E 's/.*"section":[0-9]+,//')
+    echo "${line%\}},$counted" | sed -E 's/"step":"section","section":[0-9]+/"step":"lines"/'
+  done
+}
 
 fetch
 build
 case "${1:-2}" in
+  lines)
+    accel=tcg unit_options=()
+    lines
+    ;;
   test)
     said=$(guest 240 2 "rounds=1 mib=64")
     grep -q '"step":"done"' <<<"$said" && grep -q '"step":"unloaded"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
     said=$(guest 120 1 "rounds=1 mib=64 plant=1") || true
     grep -q "a frame has another frame's number" <<<"$said" || { echo "$said" >&2; give_up "the module did not find the planted bug"; }
+    said=$(lines)
+    [ "$(grep -c '"operations":[1-9]' <<<"$said")" = 16 ] || { echo "$said" >&2; give_up "the plugin counted no operations"; }
     echo "the module passes its checks beside Linux's allocator, and finds what is planted"
     ;;
-  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 test" ;;
+  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 lines|test" ;;
   *)
     guest 900 "${1:-2}" "rounds=${ROUNDS:-3}" | tee "${2:-/dev/null}"
     ;;

@@ -35,6 +35,10 @@ static bool plant;
 module_param(plant, bool, 0444);
 MODULE_PARM_DESC(plant, "plant a bug that the checks must find");
 
+static bool lines;
+module_param(lines, bool, 0444);
+MODULE_PARM_DESC(lines, "mark single operations for the plugin lines.c, and run no benchmark");
+
 static unsigned long *taken; /* first frames of blocks, sorted */
 static unsigned long blocks;
 static unsigned long base; /* the zone's frame 0 */
@@ -407,6 +411,80 @@ static int bench(const char *name, unsigned int cpus, unsigned int order, unsign
 	return 0;
 }
 
+/* Marks for lines.c: no-ops with a number. */
+#define MARK(number) asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long " #number ::: "memory")
+#define MARK_BEGIN MARK(0x43520001)
+#define MARK_END MARK(0x43520002)
+#define MARK_NEXT MARK(0x43520003)
+
+static void mark_section(const char *name, const struct allocator *of, unsigned int order, const char *call)
+{
+	static unsigned int section = 1; /* 0: before the first mark */
+
+	MARK_NEXT;
+	pr_info("craton: {\"step\":\"section\",\"section\":%u,\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"call\":\"%s\"}\n",
+		section++, name, of->name, order, call);
+}
+
+/* Single operations of one CPU, each between marks: bulk, then repeat. */
+static int mark_operations(const struct allocator *of, unsigned int order)
+{
+	unsigned int count = order ? 64 : 8192, i, got;
+	struct page **list = vmalloc(array_size(count, sizeof(*list)));
+
+	if (!list)
+		return -ENOMEM;
+	for (got = 0; got < count; got++) {
+		MARK_BEGIN;
+		list[got] = of->get(order, 0);
+		MARK_END;
+		if (!list[got])
+			break;
+	}
+	mark_section("bulk", of, order, "get");
+	for (i = 0; i < got; i++) {
+		MARK_BEGIN;
+		of->put(list[i], order, 0);
+		MARK_END;
+	}
+	mark_section("bulk", of, order, "put");
+	for (i = 0; i < 2 * count; i++) {
+		if (i % 2) {
+			of->put(list[0], order, 0);
+			continue;
+		}
+		MARK_BEGIN;
+		list[0] = of->get(order, 0);
+		MARK_END;
+	}
+	mark_section("repeat", of, order, "get");
+	for (i = 0; i < count; i++) {
+		list[0] = of->get(order, 0);
+		MARK_BEGIN;
+		of->put(list[0], order, 0);
+		MARK_END;
+	}
+	mark_section("repeat", of, order, "put");
+	vfree(list);
+	return got < count ? failed("an allocator had less memory than a benchmark takes") : 0;
+}
+
+static int mark_all(void)
+{
+	unsigned int i, order;
+	int result = check_frames();
+
+	MARK_NEXT; /* what the check left */
+	for (i = 0; !result && i < ARRAY_SIZE(allocators); i++)
+		for (order = 0; !result && order <= CRATON_FRAMES_HUGE_ORDER; order += CRATON_FRAMES_HUGE_ORDER)
+			result = mark_operations(&allocators[i], order);
+	if (!result)
+		result = check_all_free("the marks");
+	if (!result)
+		pr_info("craton: {\"step\":\"done\"}\n");
+	return result;
+}
+
 /* Huge frames that can be had now, without compaction. */
 static unsigned long count_huge(const struct allocator *of, struct page **list, unsigned long most)
 {
@@ -529,7 +607,7 @@ static int __init begin(void)
 	if (!result)
 		result = begin_frames();
 	if (!result)
-		result = run_all();
+		result = lines ? mark_all() : run_all();
 	if (result)
 		give_range();
 	return result;
