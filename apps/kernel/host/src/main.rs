@@ -1,5 +1,5 @@
-//! `craton-host MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and every millisecond
-//! punches holes into it for offered huge frames.
+//! `craton-host [--well STATUS] MEMORY-FILE COMMAND…`: runs a guest whose memory is a file, and
+//! every millisecond punches holes into it for offered huge frames. STATUS is QEMU's success.
 //!
 //! **Unsafe.** Maps a file that another process changes; it reads and writes atomics alone.
 
@@ -18,14 +18,27 @@ const IS_WELL: i32 = 33;
 const PAUSE: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let mut well = IS_WELL;
+    if arguments.next_if(|first| first == "--well").is_some() {
+        let status = arguments.next().unwrap_or_default();
+        match status.to_str().and_then(|text| text.parse().ok()) {
+            Some(status) => well = status,
+            None => {
+                eprintln!("craton-host: --well {status:?}: STATUS is a number, as in --well 0");
+                return ExitCode::from(2);
+            }
+        }
+    }
     let (Some(path), Some(program)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: craton-host MEMORY-FILE COMMAND…: COMMAND is QEMU with the file as the guest's memory");
+        eprintln!(
+            "usage: craton-host [--well STATUS] MEMORY-FILE COMMAND…: COMMAND is QEMU with the file as the guest's memory"
+        );
         return ExitCode::from(2);
     };
     let mut command = Command::new(&program);
     command.args(arguments).stdout(Stdio::piped());
-    match run(&path, command) {
+    match run(&path, command, well) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("craton-host: {why}");
@@ -41,7 +54,7 @@ struct Counts {
     is_over: AtomicBool,
 }
 
-fn run(path: &std::ffi::OsStr, mut command: Command) -> Result<(), String> {
+fn run(path: &std::ffi::OsStr, mut command: Command, well: i32) -> Result<(), String> {
     let mut guest = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     let lines = BufReader::new(guest.stdout.take().ok_or("the guest has no output")?).lines();
     let counts = Counts::default();
@@ -67,8 +80,7 @@ fn run(path: &std::ffi::OsStr, mut command: Command) -> Result<(), String> {
         found
     });
     let status = guest.wait().map_err(|error| error.to_string())?;
-    found
-        .and_then(|()| if status.code() == Some(IS_WELL) { Ok(()) } else { Err(format!("the guest failed: {status}")) })
+    found.and_then(|()| if status.code() == Some(well) { Ok(()) } else { Err(format!("the guest failed: {status}")) })
 }
 
 fn report(file: &File, counts: &Counts) -> Result<(), String> {
