@@ -57,6 +57,7 @@ if [ "$mode" != check ]; then
 fi
 if [ "$mode" = nightly ]; then
   stage "Linux module" scripts/kernel-module.sh test
+  stage "Linux on page frames" scripts/linux.sh test
   stage "release build" make --no-print-directory build
   stage "installed release" tests/install/run.sh --release
 fi
