@@ -8,6 +8,7 @@ mod llfree;
 mod llfree_crash;
 mod llfree_fig1;
 mod llfree_fig10;
+mod llfree_fig12;
 mod llfree_fig2;
 mod llfree_fig5;
 mod llfree_fig6;
@@ -135,6 +136,8 @@ experiments! {
         "page frames: bytes and cache lines of an allocator's state, by level, computed and counted"
     "llfree-fig10" llfree_fig10 "LLFree figure 10, §5.6"
         "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
+    "llfree-fig12" llfree_fig12 "LLFree figures 12, 13"
+        "Linux on page frames and on its buddy allocator: the paper's write benchmark, in instructions"
     "llfree-refuse" llfree_refuse "what does a get cost when little or nothing is free?"
         "page frames: refused gets, four processors on one tree, the count of free frames, in ns"
     "llfree-crash" llfree_crash "LLFree §5.7"
