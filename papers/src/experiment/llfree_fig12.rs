@@ -46,9 +46,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     rows.extend(parts.iter().cloned());
     let mut sheet = Sheet::new(ask, rows).measured()?;
     let text = sheet.ratios(ratios, 4);
-    // The program's own part is too small to be seen.
-    let names = distinct(&parts, |row| row.word("part").to_owned());
-    let names: Vec<String> = names.into_iter().filter(|name| name != "program").collect();
+    let names: Vec<String> = distinct(&parts, |row| row.word("part").to_owned());
     let place = |row: &Row| format!("{}, order {}", row.word("allocator"), row.int("order"));
     let bars = groups(&parts, place, (&names, |row: &Row| row.word("part").to_owned()), |row| row.num("share"));
     let title = Title("", "Where Linux's write benchmark spends its instructions", "one emulated CPU, 512 MiB");
