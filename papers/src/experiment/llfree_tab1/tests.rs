@@ -3,8 +3,11 @@ use super::*;
 #[test]
 fn state_for_the_papers_machine_is_within_its_bound() {
     let rows = rows_of(FULL_GIB, PAPER_PROCESSORS, &computed(FULL_GIB * GIB, PAPER_PROCESSORS));
-    let all = |name| rows.iter().find(|row| row.has(&[("allocator", name), ("level", ALL)])).expect("there");
-    assert!(all(OURS).int("state_bytes") as f64 <= 4.2 * 1024.0 * 1024.0, "{}", all(OURS).int("state_bytes"));
+    let at = |name, level| rows.iter().find(|row| row.has(&[("allocator", name), ("level", level)])).expect("there");
+    let all = |name| at(name, ALL);
+    let (state, processors) = (all(OURS).int("state_bytes"), at(OURS, PROCESSORS).int("state_bytes"));
+    assert!((state - processors) as f64 <= 4.2 * 1024.0 * 1024.0, "{state} with {processors} for processors");
+    assert!(processors <= PAPER_PROCESSORS as u64 * 1536, "{processors} for their claims");
     assert_eq!(all("buddy").int("cache_lines"), 128 << 18);
     let ratios = ratios(&rows);
     assert!(ratios["lines_vs_buddy"] < 0.01 && ratios.len() == 4);
