@@ -7,16 +7,14 @@
 
 mod flame;
 mod pprof;
-mod stacks;
 mod table;
 
 use crate::args;
 use crate::failure::Failure;
 use crate::output::{Output, command};
-use craton_inspect::{CoreFile, Lines, Live, PROFILE_MAGIC, PerfMap, Profile, add_captive};
+use craton_inspect::{CoreFile, Lines, Live, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
-use stacks::{Measure, Stacks};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -32,7 +30,7 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
         add_captive(&mut profile, pid)?;
     }
     let old = args.diff.as_deref().map(|old| open(old, args.exe.as_deref())).transpose()?;
-    let measure = Measure::of(args);
+    let measure = measure_of(args);
     let mut lines = lines_of(&profile);
     let mut stacks = Stacks::of(&profile, &mut lines);
     if let Some(old) = &old {
@@ -59,6 +57,12 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
         Output::beside(json.as_ref()).write(&text).map_err(|e| format!("cannot print the profile: {e}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn measure_of(args: &args::Profile) -> Measure {
+    let asked = [(args.peak, Measure::Peak), (args.total, Measure::Total), (args.short, Measure::Short)];
+    let asked = asked.into_iter().chain([(args.captive, Measure::Captive)]).find(|(is_asked, _)| *is_asked);
+    asked.map_or(Measure::Live, |(_, measure)| measure)
 }
 
 fn lines_of(profile: &Profile) -> Lines<'_> {

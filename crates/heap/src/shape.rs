@@ -5,6 +5,7 @@ use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::length::SpanLength;
 use crate::mark::Key;
+use crate::page_heap::PageHeap;
 use crate::page_map::PageMap;
 use crate::record::PageRecord;
 use crate::shard::{Class, Shard, Transfer, Waiting};
@@ -26,7 +27,7 @@ const LAYOUT: [(&str, usize); 9] = [
 ];
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    pub const SHAPE: [(&'static str, usize); 29] = [
+    pub const SHAPE: [(&'static str, usize); 30] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -52,6 +53,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         ("waiting.class.bytes", Waiting::SHAPE[0]),
         ("waiting.class.places", Waiting::SHAPE[1]),
         ("waiting.places", Waiting::SHAPE[2]),
+        ("heap.trackers", offset_of!(Self, pages) + Mutex::<PageHeap<F, C>>::SHAPE[1] + PageHeap::<F, C>::TRACKERS),
         ("heap.huge", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[1]),
         ("heap.huge.lock", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[0]),
         ("heap.morphs", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[1]),

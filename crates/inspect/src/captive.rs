@@ -32,11 +32,13 @@ struct Sample {
 /// # Errors
 /// As of [`Profile::of`] and the ledger.
 pub fn add_captive(profile: &mut Profile, pid: u32) -> Result<(), String> {
-    let memory = Live::watch(pid)?;
-    let reader = Reader::new(&memory);
-    let samples = samples(&reader)?;
-    let heap = Heap::outline(&memory)?;
-    let space = Space::of(&heap, &Pages::open(pid)?);
+    add_captive_by(profile, &Heap::outline(&Live::watch(pid)?)?)
+}
+
+pub(crate) fn add_captive_by(profile: &mut Profile, heap: &Heap<'_>) -> Result<(), String> {
+    let samples = samples(&heap.reader, &heap.table)?;
+    let pid = heap.reader.memory.pid();
+    let space = Space::of(heap, &Pages::open(pid)?);
     for sample in samples {
         if let Some(site) = profile.sites.get_mut(sample.site) {
             let captive = space.captive(&sample).unwrap_or(0.0);
@@ -47,8 +49,7 @@ pub fn add_captive(profile: &mut Profile, pid: u32) -> Result<(), String> {
     Ok(())
 }
 
-fn samples(reader: &Reader<'_>) -> Result<Vec<Sample>, String> {
-    let table = Table::find(reader)?;
+fn samples(reader: &Reader<'_>, table: &Table) -> Result<Vec<Sample>, String> {
     let at = reader.word(table.get("profile")?)?;
     let [offset, count, bytes] =
         ["samples", "places", "sample_bytes"].map(|name| table.get(&format!("profile.{name}")));

@@ -161,8 +161,13 @@ impl<'m> Heap<'m> {
     /// # Errors
     /// As [`Heap::find`].
     pub fn outline(memory: &'m dyn Memory) -> Result<Self, String> {
+        let table = Table::find(&Reader::new(memory))?;
+        Self::outline_by(memory, table)
+    }
+
+    /// [`Heap::outline`] by a known table, without the search for it.
+    pub(crate) fn outline_by(memory: &'m dyn Memory, table: Table) -> Result<Self, String> {
         let reader = Reader::new(memory);
-        let table = Table::find(&reader)?;
         let get = |name: &str| table.get(name);
         let heap = get("heap")?;
         let layout = heap + get("heap.layout")?;

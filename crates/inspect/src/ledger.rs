@@ -87,11 +87,14 @@ impl Ledger {
 /// # Errors
 /// No such process, no permission, or not on Craton.
 pub fn ledger(pid: u32) -> Result<Ledger, String> {
-    let memory = Live::watch(pid)?;
-    let heap = Heap::outline(&memory)?;
+    ledger_of(&Heap::outline(&Live::watch(pid)?)?)
+}
+
+pub(crate) fn ledger_of(heap: &Heap<'_>) -> Result<Ledger, String> {
+    let pid = heap.reader.memory.pid();
     let pages = Pages::open(pid)?;
     let all = mappings(pid)?;
-    let (classes, cached) = classes(&heap)?;
+    let (classes, cached) = classes(heap)?;
 
     let region = heap.base..heap.base + heap.granted * heap.page;
     let charged = |range: &Range<u64>| {
@@ -99,12 +102,12 @@ pub fn ledger(pid: u32) -> Result<Ledger, String> {
         each_charged(&pages, &all, range, |_| bytes += pages.page());
         bytes
     };
-    let on = on_pages(&heap, &pages, &all, &region);
+    let on = on_pages(heap, &pages, &all, &region);
     let metadata_at = [heap.map_at, heap.records_at, heap.lengths_at].into_iter().min().unwrap_or(heap.base);
     let is_metadata = |m: &&Mapping| m.rss_bytes > 0 && m.map.start < heap.base && m.map.end > metadata_at;
     let parts = all.iter().filter(is_metadata).map(|m| m.map.start.max(metadata_at)..m.map.end.min(heap.base));
-    let metadata: Vec<Range<u64>> = parts.chain(arenas(&heap)?).collect();
-    let library: Vec<Range<u64>> = library(&heap, &all);
+    let metadata: Vec<Range<u64>> = parts.chain(arenas(heap)?).collect();
+    let library: Vec<Range<u64>> = library(heap, &all);
     let huge: Vec<Range<u64>> = heap.huge.iter().map(|(at, bytes)| *at..at + bytes).collect();
     let kept: Vec<Range<u64>> = heap.kept.iter().map(|(at, bytes)| *at..at + bytes).collect();
     let sum = |ranges: &[Range<u64>]| ranges.iter().map(charged).sum::<u64>();

@@ -118,9 +118,12 @@ impl Profile {
     /// # Errors
     /// No library with a profile there, or no sample yet.
     pub fn of(memory: &dyn Memory) -> Result<Self, String> {
+        Self::by(memory, &Table::find(&Reader::new(memory))?)
+    }
+
+    pub(crate) fn by(memory: &dyn Memory, table: &Table) -> Result<Self, String> {
         let name = memory.name();
         let reader = Reader::new(memory);
-        let table = Table::find(&reader)?;
         let at = reader.word(table.get("profile")?)?;
         if at == 0 {
             return Err(format!(

@@ -1,17 +1,54 @@
 //! Memory that the kernel charges a process for: by mapping (`smaps`) and by page (`pagemap`).
 //! Pages that it does not show count as not resident.
+//!
+//! **Unsafe.** Calls `ioctl`.
 
 use crate::live::{parse, refused};
 use crate::memory::Map;
 use rustix::param::page_size;
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 const PRESENT: u64 = 1 << 63;
 /// No other mapping has it, as others have the system's page of zeros.
 const EXCLUSIVE: u64 = 1 << 56;
 const PIECE: u64 = 1 << 16;
+
+const IS_PRESENT: u64 = 1 << 3;
+const ZEROS: u64 = 1 << 5;
+const IS_HUGE: u64 = 1 << 6;
+/// `_IOWR('f', 16, struct pm_scan_arg)`
+const PAGEMAP_SCAN: libc::c_ulong =
+    0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
+
+/// `struct pm_scan_arg`.
+#[repr(C)]
+#[derive(Default)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Found {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
 
 pub struct Pages {
     pagemap: File,
@@ -43,6 +80,38 @@ impl Pages {
             }
             at += len;
         }
+    }
+
+    /// Calls `each` with ranges that have memory, and whether on huge frames; `false` before Linux
+    /// 6.7, which cannot tell.
+    pub fn scan(&self, range: Range<u64>, mut each: impl FnMut(Range<u64>, bool)) -> bool {
+        let mut found = [Found::default(); 512];
+        let mut start = range.start;
+        while start < range.end {
+            let mut scan = Scan {
+                size: size_of::<Scan>() as u64,
+                start,
+                end: range.end,
+                vec: found.as_mut_ptr() as u64,
+                vec_len: found.len() as u64,
+                // Not the system's page of zeros.
+                category_inverted: ZEROS,
+                category_mask: IS_PRESENT | ZEROS,
+                return_mask: IS_HUGE,
+                ..Scan::default()
+            };
+            // SAFETY: the call's structure, and `vec` has its entries.
+            let answer = unsafe { libc::ioctl(self.pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
+            let Ok(n) = usize::try_from(answer) else { return false };
+            for part in &found[..n.min(found.len())] {
+                each(part.start..part.end, part.categories & IS_HUGE != 0);
+            }
+            if scan.walk_end <= start {
+                return false;
+            }
+            start = scan.walk_end;
+        }
+        true
     }
 
     pub fn bytes(&self, range: Range<u64>) -> u64 {

@@ -22,7 +22,7 @@ pub struct Class {
     pub array_at: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     pub at: u64,
     pub bytes: u64,

@@ -33,9 +33,10 @@ use crate::region::Regions;
 use crate::release::Release;
 use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::cmp::Ordering;
+use core::mem::offset_of;
 use craton_base::{
     Clock, Density, Floor, FrameSource, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE,
-    PageRange, Pages, Span, SpanError, SpanSource,
+    PageRange, Pages, Span, SpanError, SpanSource, Table,
 };
 
 /// `K` places short spans.
@@ -61,6 +62,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     const HALF: u32 = G::PAGES / 2;
     /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
+
+    /// Where the address of the first tracker is, for readers of another process.
+    pub const TRACKERS: usize = offset_of!(Self, trackers) + Table::<Tracker<G>>::SHAPE[0];
 
     /// Trackers are zero when granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {

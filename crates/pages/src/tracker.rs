@@ -5,6 +5,7 @@
 
 use crate::filler::Family;
 use core::marker::PhantomData;
+use core::mem::offset_of;
 use core::ops::ControlFlow;
 use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 
@@ -82,6 +83,23 @@ pub(crate) type Trackers<G> = Table<Tracker<G>>;
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
+
+impl Tracker {
+    /// For readers of another process.
+    pub const SHAPE: [(&'static str, usize); 11] = [
+        ("tracker.bytes", size_of::<Self>()),
+        ("tracker.used_pages", offset_of!(Self, used_pages)),
+        ("tracker.longest_free", offset_of!(Self, longest_free)),
+        ("tracker.allocs", offset_of!(Self, allocs)),
+        ("tracker.place", offset_of!(Self, place)),
+        ("tracker.dense", offset_of!(Self, dense)),
+        ("tracker.donated", offset_of!(Self, donated)),
+        ("tracker.broken", offset_of!(Self, broken)),
+        ("tracker.intact", offset_of!(Self, intact)),
+        ("tracker.guarded", offset_of!(Self, guarded)),
+        ("tracker.collapsing", offset_of!(Self, collapsing)),
+    ];
+}
 
 impl<G: Geometry> Tracker<G> {
     /// Keeps what is known of its memory.

@@ -1,7 +1,7 @@
 //! The profile as a flame graph.
 
-use super::stacks::{Measure, Stacks};
 use crate::failure::Failure;
+use craton_inspect::{Measure, Stacks};
 use inferno::flamegraph::{self, Options};
 
 pub fn picture(name: &str, stacks: &Stacks, measure: Measure) -> Result<Vec<u8>, Failure> {

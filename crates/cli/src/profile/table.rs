@@ -1,9 +1,8 @@
 //! The profile for people: a line a function.
 
-use super::stacks::{Call, Measure, Stack, Stacks, Sum};
 use crate::args;
 use crate::terminal::plain;
-use craton_inspect::Profile;
+use craton_inspect::{Call, Measure, Profile, Stack, Stacks, Sum};
 use craton_lab::format;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -44,6 +44,7 @@ use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::{CoarseClock, Mutex};
+use craton_pages::Tracker;
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
@@ -143,7 +144,7 @@ const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
 const NAMED: usize = 14;
 
-const SHAPES: [&[(&str, usize)]; 18] = [
+const SHAPES: [&[(&str, usize)]; 19] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
@@ -162,6 +163,7 @@ const SHAPES: [&[(&str, usize)]; 18] = [
     &craton_kit::SHAPE,
     &Log::SHAPE,
     &profile::tables::SHAPE,
+    &Tracker::SHAPE,
 ];
 
 const ENTRIES: usize = {

@@ -1,7 +1,7 @@
 //! A profile's stacks by function and line, and their difference to an earlier profile.
 
-use crate::args;
-use craton_inspect::{Count, Frame, Lines, Profile, Site};
+use crate::lines::{Frame, Lines};
+use crate::profile::{Count, Profile, Site};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,12 +16,6 @@ pub enum Measure {
 }
 
 impl Measure {
-    pub fn of(args: &args::Profile) -> Self {
-        let asked = [(args.peak, Self::Peak), (args.total, Self::Total), (args.short, Self::Short)];
-        let asked = asked.into_iter().chain([(args.captive, Self::Captive)]).find(|(is_asked, _)| *is_asked);
-        asked.map_or(Self::Live, |(_, measure)| measure)
-    }
-
     pub fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -67,7 +61,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of(site: &Site) -> Self {
+    pub fn of(site: &Site) -> Self {
         Self {
             live: site.live.into(),
             peak: site.peak.into(),
@@ -179,15 +173,25 @@ fn is_own(frame: &Frame) -> bool {
     ["craton", "<craton"].iter().any(|start| frame.function.starts_with(start))
 }
 
+/// Of return addresses, innermost first, without the allocator's.
+pub fn calls(stack: &[u64], lines: &mut Lines<'_>) -> Vec<Call> {
+    let frames: Vec<Frame> = stack.iter().flat_map(|pc| lines.frames(*pc).to_vec()).collect();
+    let own = frames.iter().take(MOST_OWN).rposition(is_own).map_or(0, |last| last + 1);
+    let own = if own < frames.len() { own } else { 0 };
+    frames[own..].iter().map(Call::of).collect()
+}
+
 impl Stacks {
     pub fn of(profile: &Profile, lines: &mut Lines<'_>) -> Self {
+        let stack = |site: &Site| Stack { calls: calls(&site.stack, lines), sums: Sums::of(site) };
+        Self::joined(profile.sites.iter().map(stack))
+    }
+
+    /// Those with the same calls as one.
+    pub fn joined(stacks: impl Iterator<Item = Stack>) -> Self {
         let mut all: BTreeMap<Vec<Call>, Sums> = BTreeMap::new();
-        for site in &profile.sites {
-            let frames: Vec<Frame> = site.stack.iter().flat_map(|pc| lines.frames(*pc).to_vec()).collect();
-            let own = frames.iter().take(MOST_OWN).rposition(is_own).map_or(0, |last| last + 1);
-            let own = if own < frames.len() { own } else { 0 };
-            let calls: Vec<Call> = frames[own..].iter().map(Call::of).collect();
-            all.entry(calls).or_default().each(Sums::of(site), |mut sum, more| {
+        for stack in stacks {
+            all.entry(stack.calls).or_default().each(stack.sums, |mut sum, more| {
                 sum.add(more);
                 sum
             });
