@@ -43,6 +43,11 @@ find_missing() {
     need xz-utils xz
     need libelf-dev /usr/include/gelf.h
   fi
+  # The nightly tests open the page of `craton serve` in a browser.
+  if [ "${CRATON_FULL-}" = 1 ]; then
+    need chromium chromium
+    need npm npm
+  fi
   # The tests run the system's python3 with its test suite, not one of a version manager.
   need python3 /usr/bin/python3
   if ! /usr/bin/python3 -c 'import test.test_dict' 2>/dev/null; then

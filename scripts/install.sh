@@ -16,6 +16,7 @@ tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-o
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
   lib/libcraton_pheap.so lib/libcraton_pheap.a include/craton_pheap.h include/craton_pheap.hpp
   lib/pkgconfig/craton.pc lib/pkgconfig/craton-pheap.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake
+  share/craton/grafana.json
   "${documents[@]/#/share/doc/craton/}")
 
 if [ "$1" = --uninstall ]; then
@@ -23,7 +24,7 @@ if [ "$1" = --uninstall ]; then
     rm -f "$root/$file"
   done
   # Only Craton uses these folders.
-  for folder in lib/cmake/craton lib/craton share/doc/craton/docs share/doc/craton/results share/doc/craton; do
+  for folder in lib/cmake/craton lib/craton share/craton share/doc/craton/docs share/doc/craton/results share/doc/craton; do
     rmdir "$root/$folder" 2>/dev/null || true
   done
   echo "removed Craton from $root"
@@ -55,6 +56,7 @@ put 644 crates/pheap-c/include/craton_pheap.hpp include/craton_pheap.hpp
 for document in "${documents[@]}"; do
   put 644 "$document" "share/doc/craton/$document"
 done
+put 644 packaging/grafana.json share/craton/grafana.json
 fill craton.pc.in lib/pkgconfig/craton.pc
 fill craton-pheap.pc.in lib/pkgconfig/craton-pheap.pc
 fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake

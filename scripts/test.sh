@@ -58,6 +58,7 @@ fi
 if [ "$mode" = nightly ]; then
   stage "Linux module" scripts/kernel-module.sh test
   stage "Linux on page frames" scripts/linux.sh test
+  stage "page in a browser" scripts/serve-browser.sh
   stage "release build" make --no-print-directory build
   stage "installed release" tests/install/run.sh --release
 fi

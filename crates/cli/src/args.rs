@@ -5,6 +5,7 @@
 mod core;
 mod live;
 mod profile;
+mod serve;
 mod tune;
 
 pub use self::core::{Core, CoreTask};
@@ -19,6 +20,7 @@ use craton_lab::measure::server::results::Pattern;
 use craton_tables::amount::size;
 use craton_tables::options::OPTIONS;
 pub use profile::Profile;
+pub use serve::Serve;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +40,7 @@ pub use tune::Tune;
   craton profile 1234                       who holds a process's memory
   craton core --pid 1234 leaks              objects that a process has lost
   craton top 1234                           a process's memory, while it runs
+  craton serve                              the same for all, as a web page
 
 `craton help COMMAND` shows a command's options and examples.
 
@@ -70,6 +73,8 @@ pub enum Task {
     Get(Get),
     /// Show who holds the memory of a process, by function and line
     Profile(Profile),
+    /// Show processes on Craton as a web page and as metrics
+    Serve(Serve),
     /// Set options of a running process
     Set(Set),
     /// Show the processes on Craton, or one's memory, again and again

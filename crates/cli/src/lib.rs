@@ -23,6 +23,7 @@ mod program;
 pub mod progress;
 mod replay;
 mod run;
+mod serve;
 mod set;
 pub mod signals;
 pub mod terminal;
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         Ok(Task::Core(args)) => core::core(&args),
         Ok(Task::Get(args)) => get::get(&args),
         Ok(Task::Profile(args)) => profile::profile(&args),
+        Ok(Task::Serve(args)) => serve::serve(&args),
         Ok(Task::Set(args)) => set::set(&args),
         Ok(Task::Top(args)) => top::top(&args),
         Ok(Task::Heap(args)) => heap::heap(&args),

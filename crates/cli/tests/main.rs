@@ -11,4 +11,5 @@ mod live;
 mod profile;
 mod replay;
 mod run;
+mod serve;
 mod usage;

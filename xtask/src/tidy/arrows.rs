@@ -35,6 +35,9 @@ const MALLOC: [&str; 9] = [
 
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
+const CLI: [&str; 7] =
+    ["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-serve", "craton-tables"];
+
 const PAPERS: [&str; 10] = [
     "craton-base",
     "craton-os",
@@ -48,7 +51,7 @@ const PAPERS: [&str; 10] = [
     "craton-cli",
 ];
 
-const CRATES: [Crate; 24] = [
+const CRATES: [Crate; 25] = [
     core("craton-base", &[]),
     core("craton-tables", &[]),
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
@@ -71,7 +74,8 @@ const CRATES: [Crate; 24] = [
     // Not the allocator, whose hooks at start and exit would be measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
     tool("craton-inspect", &["craton-tables"]),
-    tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
+    tool("craton-serve", &["craton-inspect", "craton-lab", "craton-tables"]),
+    tool("craton-cli", &CLI),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
     tool("craton-kv", &["craton-base", "craton-os", "craton-pheap"]),
     tool("craton-papers", &PAPERS),

@@ -145,6 +145,12 @@ impl Program {
         row(&[&["--pid", &self.pid()], task].concat())
     }
 
+    /// Lets it go on, without waiting for its end.
+    pub fn close_input(mut self) -> Self {
+        drop(self.child.stdin.take());
+        self
+    }
+
     pub fn end(mut self) -> bool {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().success()
