@@ -90,7 +90,7 @@ export class Flame {
     const letters = Math.floor((width - 8) / 6.4);
     if (letters >= 3) {
       const name = level === 0 ? `${bytes(node.v)} in all` : node.n;
-      group.append(svg("text", { x: x + 4, y: y + 13 }, name.length > letters ? `${name.slice(0, letters - 1)}…` : name));
+      group.append(svg("text", { x: x + 4, y: y + 13, class: level === 0 ? "root" : "" }, name.length > letters ? `${name.slice(0, letters - 1)}…` : name));
     }
     return group;
   }

@@ -195,7 +195,8 @@ function theme() {
   const wanted = localStorage.getItem("theme") ?? (dark.matches ? "dark" : "light");
   document.documentElement.dataset.theme = wanted;
   byId("theme").textContent = wanted === "dark" ? "Light" : "Dark";
-  heapMap.draw();
+  // Its legend is drawn too.
+  if (heapMap.map) heapMap.set(heapMap.map);
 }
 byId("theme").addEventListener("click", () => {
   localStorage.setItem("theme", document.documentElement.dataset.theme === "dark" ? "light" : "dark");
