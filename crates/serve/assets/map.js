@@ -91,13 +91,14 @@ export class HeapMap {
       context.fillStyle = empty;
       context.fillRect(x, y, size, size);
       const full = part => Math.round(Math.min(1, part / map.hugepage_bytes) * size * ratio) / ratio;
-      // Free memory is pale, what is used is not.
+      // Solid is memory in use; pale is free memory, or a part of objects without memory.
       context.globalAlpha = 0.32;
       context.fillStyle = colours[place];
-      const held = full(resident);
+      const held = full(Math.max(resident, used));
       context.fillRect(x, y + size - held, size, held);
       context.globalAlpha = 1;
-      const filled = used > 0 ? Math.max(1, full(used)) : 0;
+      const both = Math.min(used, resident);
+      const filled = both > 0 ? Math.max(1, full(both)) : 0;
       context.fillRect(x, y + size - filled, size, filled);
       if (!(flags & 1) && resident > 0) pieces(context, x, y, size);
       if (flags & 2) broken(context, x, y, size);
