@@ -1,7 +1,7 @@
 //! `craton profile`: who holds the memory of a process, by function and line.
 //!
 //! **What.** Reads the library's samples of a running process without stopping it, of a core file,
-//! or in a file of `craton run --profile`.
+//! or in a file of `craton run --profile`; under `debug=audit` each live buffer, exactly.
 //!
 //! **Failure.** Status 1 with the reason.
 
@@ -12,7 +12,7 @@ mod table;
 use crate::args;
 use crate::failure::Failure;
 use crate::output::{Output, command};
-use craton_inspect::{CoreFile, Lines, Live, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive};
+use craton_inspect::{CoreFile, Lines, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
 use std::fs::{self, File};
@@ -23,6 +23,13 @@ use std::process::ExitCode;
 pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
     let mut json = Output::json(args.json.as_deref())?;
     let mut profile = open(&args.target, args.exe.as_deref())?;
+    let measure = measure_of(args);
+    if measure != Measure::Live && profile.exact.objects > 0 {
+        return Err(Failure::Usage(format!(
+            "--{}: debug=audit knows live objects only; leave the option out, or run without audit",
+            measure.option()
+        )));
+    }
     if args.captive {
         let Some(pid) = pid_of(&args.target) else {
             return Err(Failure::Usage("--captive: needs a running process; give its id instead of a file".to_owned()));
@@ -30,7 +37,6 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
         add_captive(&mut profile, pid)?;
     }
     let old = args.diff.as_deref().map(|old| open(old, args.exe.as_deref())).transpose()?;
-    let measure = measure_of(args);
     let mut lines = lines_of(&profile);
     let mut stacks = Stacks::of(&profile, &mut lines);
     if let Some(old) = &old {
@@ -77,7 +83,7 @@ fn pid_of(target: &Path) -> Option<u32> {
 fn open(target: &Path, exe: Option<&Path>) -> Result<Profile, Failure> {
     let name = target.display();
     if let Some(pid) = pid_of(target) {
-        return Ok(Profile::of(&Live::watch(pid)?)?);
+        return Ok(Profile::of_process(pid)?);
     }
     let mut start = [0; 8];
     let read = File::open(target).and_then(|mut file| file.read(&mut start));

@@ -153,6 +153,101 @@ fn files_are_written_as_the_heap_grows_and_as_time_passes() {
     assert!(row(&[&file])["samples"].as_u64().is_some_and(|samples| samples > 0));
 }
 
+/// Live bytes of three functions.
+fn exact(found: &Value) -> (f64, f64, f64) {
+    (bytes_of(found, "hot", "live"), bytes_of(found, "large", "live"), bytes_of(found, "cold", "live"))
+}
+
+#[test]
+fn under_audit_each_live_byte_is_counted() {
+    let place = Place::new("profile-exact");
+    let file = place.path("exit.profile");
+    let program = grows(&place, &["debug=audit", &format!("profile_file={file}")]);
+    let truth = (HOT_BYTES, LARGE_BYTES, 131_072.0 * 200.0);
+    let found = row(&[&program.pid()]);
+    assert_eq!(exact(&found), truth, "{found}");
+    assert_eq!((&found["exact"], &found["live_samples"]), (&found["sum"]["live"], &0.into()));
+    let saved = place.path("saved.profile");
+    assert_eq!(said(&mut craton(["profile", &program.pid(), "--save", &saved])).status, 0);
+    assert_eq!(exact(&row(&[&saved])), truth);
+    let table = said(&mut craton(["profile", &program.pid()]));
+    assert!(table.out.contains(" objects live (exact, by debug=audit)\n"), "{}{}", table.out, table.err);
+    for measure in ["--peak", "--total", "--short", "--captive"] {
+        let refused = said(&mut craton(["profile", &program.pid(), measure]));
+        let why = format!("{measure}: debug=audit knows live objects only");
+        assert!(refused.status == 2 && refused.err.contains(&why), "{}", refused.err);
+    }
+    let core = place.path("core");
+    assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
+    assert_eq!(exact(&row(&[&core])), truth);
+    assert!(program.end());
+    assert_eq!(exact(&row(&[&file])), truth, "the file that the process wrote at its exit");
+}
+
+#[test]
+fn objects_from_before_audit_are_estimated_beside_the_exact_ones() {
+    let place = Place::new("profile-both");
+    let source = GROWS
+        .replace("for (int i = 0; i < 48; i++) {", "if (getchar() == EOF) return 1;\n for (int i = 0; i < 48; i++) {");
+    let source = source.replacen("int main(void) {", "int main(void) { puts(\"ready\"); fflush(stdout);", 1);
+    let program = place.compile("both", &source, &["-g", "-w"]);
+    let mut child = craton(["run", "-o", "profile=64K", "--", &program])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    // Until `hot` is done and the program waits.
+    let held = || said(&mut craton(["profile", &pid, "--json", "-"])).out.contains("hot");
+    (0..200).take_while(|_| !held()).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(20)));
+    let asleep = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") S ");
+    (0..500).take_while(|_| !asleep()).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(10)));
+    let set = said(&mut craton(["set", &pid, "debug=audit", "--wait", "0.1"]));
+    assert!(set.status == 0 || set.status == 3, "{}", set.err);
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"x").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let found = row(&[&pid]);
+    let (hot, large, cold) = exact(&found);
+    assert!(is_near(hot, HOT_BYTES), "{found}");
+    assert!(is_near(large, LARGE_BYTES) && is_near(cold, 131_072.0 * 200.0), "{found}");
+    let known = found["exact"]["bytes"].as_f64().unwrap();
+    assert!(known > 40e6 && known < 100e6, "{found}");
+    let table = said(&mut craton(["profile", &pid]));
+    assert!(table.out.contains(" objects exact, by debug=audit; the others estimated from "), "{}", table.out);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+/// Writes its profile by a call.
+const WRITES: &str = "#include <stdlib.h>\n#include <string.h>\n\
+    int craton_profile_write(const char *) __attribute__((weak));\n\
+    static void *kept[1000];\n\
+    __attribute__((noinline)) static void hold(int i) { kept[i] = malloc(100000); memset(kept[i], 1, 100000); }\n\
+    int main(int argc, char **argv) {\n\
+        for (int i = 0; i < 1000; i++) hold(i);\n\
+        if (craton_profile_write(argv[1])) return 1;\n\
+        for (int i = 0; i < 1000; i++) free(kept[i]);\n\
+        return 0;\n\
+    }\n";
+
+#[test]
+fn a_program_writes_its_profile_by_a_call_and_the_file_appears_whole() {
+    let place = Place::new("profile-call");
+    let program = place.compile("writes", WRITES, &["-g", "-w"]);
+    for option in ["profile=64K", "debug=audit"] {
+        let file = place.path("called.profile");
+        fs::write(&file, "an older file").unwrap();
+        assert_eq!(said(&mut craton(["run", "-o", option, "--", &program, &file])).status, 0);
+        let held = bytes_of(&row(&[&file]), "hold", "live");
+        let is_right = if option == "debug=audit" { held == 1e8 } else { is_near(held, 1e8) };
+        assert!(is_right, "{option}: {held}");
+        let names: Vec<_> = fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".part")), "{names:?}");
+    }
+}
+
 /// Of 40 MB of `scattered` each tenth object stays; all of 20 MB of `dense`.
 const PINS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
     static char *all[100000], *kept[80000];\n\

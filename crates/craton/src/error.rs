@@ -18,6 +18,8 @@ pub enum Error {
     Recursive,
     /// No object came back in time.
     TimedOut,
+    /// A file cannot be written, by the system's number of the error.
+    File(i32),
 }
 
 impl core::fmt::Display for Error {
@@ -34,6 +36,7 @@ impl core::fmt::Display for Error {
             Self::Layout => "an object of a cache has at most 1 MiB, and is aligned to at most 1 MiB",
             Self::Constructor => "the constructor has failed",
             Self::Recursive => "a constructor or destructor of a cache may not use this cache",
+            Self::File(error) => return write!(f, "the file cannot be written: error {error} of the system"),
             Self::TimedOut => "no object of the cache came back in time",
         })
     }

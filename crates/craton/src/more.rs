@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_malloc::segment::Segment;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
-use craton_malloc::{batch, front, hints, json, options, sizes};
+use craton_malloc::{batch, front, hints, json, options, profile_file, sizes};
 use craton_tables::counters;
 
 /// How the program will use an object. Each kind has separate slabs and hugepages; each object
@@ -166,6 +166,20 @@ impl Craton {
     /// ```
     pub fn stats_json(&self, buffer: &mut [u8]) -> usize {
         json::write(buffer)
+    }
+
+    /// Writes the heap profile, for `craton profile FILE`. `%p` in the path stands for the process
+    /// id, `%n` for the file's number. The file appears whole; on failure an earlier one stays.
+    /// Under `debug=audit` it is exact.
+    ///
+    /// ```
+    /// let path = std::env::temp_dir().join("craton-%p.profile");
+    /// craton::Craton.write_profile(path.to_str().unwrap())?;
+    /// # std::fs::remove_file(path.to_str().unwrap().replace("%p", &std::process::id().to_string())).unwrap();
+    /// # Ok::<(), craton::Error>(())
+    /// ```
+    pub fn write_profile(&self, path: &str) -> Result<(), Error> {
+        profile_file::write_by_call(path.as_bytes()).map_err(Error::File)
     }
 
     /// Sets an option, as `CRATON_OPTIONS` does.

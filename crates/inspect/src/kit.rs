@@ -32,6 +32,8 @@ pub struct Buffer {
     /// Of its private pages, else 0.
     pub end: u64,
     pub is_live: bool,
+    /// By `debug=audit`, with its stack.
+    pub is_audited: bool,
     /// Freed, its pages closed to every access.
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
@@ -153,6 +155,7 @@ impl Kit {
         let (address, size, under) = (place("address")?, place("size")?, place("under")?);
         let (state, kind, target) = (place("state")?, place("kind")?, place("target")?);
         let (allocated, freed) = (place("taken")?, place("given")?);
+        let (checks, audit) = (place("checks")?, get("kit.check.audit")?);
         let (live, closed) = (get("kit.state.live")? as u8, get("kit.state.closed")? as u8);
         let (heap, slot) = (get("kit.kind.heap")? as u8, get("kit.kind.slot")? as u8);
         let (time, stack, thread) = (get("kit.event.time")?, get("kit.event.stack")?, get("kit.event.thread")?);
@@ -168,6 +171,7 @@ impl Kit {
                 under: word_in(entry, under),
                 end: 0,
                 is_live: entry[state] == live,
+                is_audited: u64::from(u16_in(entry, checks)) & audit != 0,
                 is_closed: entry[state] == closed,
                 target: u16_in(entry, target).into(),
                 allocated: event(allocated),
@@ -181,6 +185,11 @@ impl Kit {
             self.buffers.push(buffer);
         }
         Ok(())
+    }
+
+    /// Whether `debug=audit` was ever on.
+    pub(crate) fn is_audited(reader: &Reader<'_>, table: &Table) -> Result<bool, String> {
+        Ok(reader.byte(table.get("kit.log.made")?) != 0)
     }
 
     pub fn under(&self, start: u64) -> Option<&Buffer> {

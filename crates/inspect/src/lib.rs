@@ -20,10 +20,12 @@
 //! **Unsafe.** System calls, in `live.rs` and below.
 
 mod caches;
+mod call;
 mod captive;
 mod core_file;
 mod demangle;
 mod dump;
+mod exact;
 mod heap;
 mod hugepages;
 mod kit;
@@ -50,6 +52,7 @@ mod verify;
 mod watch;
 mod whatis;
 
+pub use call::Call;
 pub use captive::add_captive;
 pub use core_file::CoreFile;
 pub use demangle::demangled;
@@ -68,7 +71,7 @@ pub use published::{ClassShare, Published};
 pub use refs::{ENDS, Holder, Refs, refs};
 pub use save::save;
 pub use set::{Answer, Refused, set};
-pub use stacks::{Call, Measure, Stack, Stacks, Sum, Sums, calls};
+pub use stacks::{Measure, Stack, Stacks, Sum, Sums, calls};
 pub use stats::{Stats, stats};
 pub use users::{Histogram, HistogramRow, User, Users, histogram, users};
 pub use verify::{Verdict, verify};

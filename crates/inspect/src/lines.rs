@@ -91,17 +91,26 @@ impl<'m> Lines<'m> {
         if !map.is_file() {
             return plain(path.clone(), path);
         }
-        let module = self.module(&path);
-        let address = module.image.as_ref().and_then(|image| image.address(in_file)).unwrap_or(in_file);
+        let image = self.module(&path).image.as_ref();
+        let address = image.and_then(|image| image.address(in_file)).unwrap_or(in_file);
+        let mut found = self.frames_in(&path, address + 1);
+        found.iter_mut().for_each(|frame| frame.address = at);
+        found
+    }
+
+    /// As [`Self::frames`], for a return address in the numbering of a file, as reports have it.
+    pub fn frames_in(&mut self, path: &str, pc: u64) -> Vec<Frame> {
+        let address = pc.wrapping_sub(1);
+        let module = self.module(path);
         let mut found = module.lines(address);
         if found.is_empty() {
             let symbol = module.image.as_ref().and_then(|image| image.function(address));
-            let file = Path::new(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
             let function = symbol.map_or_else(|| format!("{file}+{address:#x}"), |symbol| demangled(&symbol.name));
-            return plain(function, path);
+            found.push(Frame { function, ..Frame::default() });
         }
         for frame in &mut found {
-            (frame.address, frame.module) = (at, path.clone());
+            (frame.address, frame.module) = (address, path.to_owned());
         }
         found
     }

@@ -1,12 +1,15 @@
 //! The heap profile of a process, of a core file, or in a file.
 //!
 //! **What.** [`Profile::of`] reads the library's table of sites (`craton_malloc::profile`) beside
-//! the running process: a sequence number shows whether it changed meanwhile. [`Profile::parse`]
-//! reads a file, [`Profile::bytes`] writes one.
+//! the running process: a sequence number shows whether it changed meanwhile. Under `debug=audit`
+//! each live buffer is added ([`exact`]). [`Profile::parse`] reads a file, [`Profile::bytes`]
+//! writes one.
 //!
 //! **Failure.** A text with the reason and a remedy.
 
-use crate::live::parse as parse_map;
+use crate::exact;
+use crate::kit::Kit;
+use crate::live::{Live, parse as parse_map};
 use crate::memory::{Map, Memory, words};
 use crate::reader::{Reader, u32_in, word_in};
 use crate::table::Table;
@@ -15,7 +18,7 @@ use std::time::Duration;
 
 pub const MAGIC: [u8; 8] = *b"\0CRATONP";
 const VERSION: u32 = 1;
-const HEADER: usize = 192;
+const HEADER: usize = 208;
 const SITE: usize = 104;
 /// More are damage.
 const MOST_SITES: u64 = 1 << 20;
@@ -66,6 +69,9 @@ pub struct Profile {
     pub peak: Count,
     pub total: Count,
     pub short: Count,
+    /// Of the live ones, those that `debug=audit` knows: no estimate. Their sites have no peak and
+    /// no past.
+    pub exact: Count,
     pub sites: Vec<Site>,
     pub maps: Vec<Map>,
 }
@@ -115,21 +121,68 @@ fn cut(name: &str) -> String {
 }
 
 impl Profile {
+    /// Of a running process, which `debug=audit` stops for a moment: its buffers change else.
+    ///
     /// # Errors
-    /// No library with a profile there, or no sample yet.
+    /// No library with a profile there, or nothing to show yet.
+    pub fn of_process(pid: u32) -> Result<Self, String> {
+        let watched = Live::watch(pid)?;
+        let reader = Reader::new(&watched);
+        if !Kit::is_audited(&reader, &Table::find(&reader)?)? {
+            return Self::of(&watched);
+        }
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let stopped = Live::stop(pid)?;
+            let (profile, is_calm) = Self::read(&stopped, &Table::find(&Reader::new(&stopped))?)?;
+            if is_calm || tries == TRIES {
+                return Ok(profile);
+            }
+            sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// # Errors
+    /// No library with a profile there, or nothing to show yet.
     pub fn of(memory: &dyn Memory) -> Result<Self, String> {
         Self::by(memory, &Table::find(&Reader::new(memory))?)
     }
 
     pub(crate) fn by(memory: &dyn Memory, table: &Table) -> Result<Self, String> {
+        Self::read(memory, table).map(|(profile, _)| profile)
+    }
+
+    /// Also whether no thread was changing it.
+    fn read(memory: &dyn Memory, table: &Table) -> Result<(Self, bool), String> {
         let name = memory.name();
         let reader = Reader::new(memory);
-        let at = reader.word(table.get("profile")?)?;
-        if at == 0 {
-            return Err(format!(
+        let mut profile = Self::sampled(memory, &reader, table)?;
+        let mut is_calm = true;
+        if Kit::is_audited(&reader, table)? {
+            let exact = profile.get_or_insert_with(|| Self {
+                name: name.clone(),
+                pid: memory.pid().into(),
+                maps: memory.maps().to_vec(),
+                ..Self::default()
+            });
+            is_calm = exact::add(exact, &reader, table)?;
+        }
+        let profile = profile.ok_or_else(|| {
+            format!(
                 "{name}: no sample yet: it has allocated little, or runs with profile=off; `craton set PID profile=64K` \
                  takes more"
-            ));
+            )
+        })?;
+        Ok((profile, is_calm))
+    }
+
+    /// `None` without a sample.
+    fn sampled(memory: &dyn Memory, reader: &Reader<'_>, table: &Table) -> Result<Option<Self>, String> {
+        let name = memory.name();
+        let at = reader.word(table.get("profile")?)?;
+        if at == 0 {
+            return Ok(None);
         }
         let read = |at: u64, len: usize| {
             let mut bytes = vec![0; len];
@@ -145,7 +198,7 @@ impl Profile {
             let sequence = |header: &[u8]| word_in(header, 32);
             let is_whole = sequence(&header).is_multiple_of(2) && sequence(&read(at, HEADER)?) == sequence(&header);
             if is_whole || tries == TRIES {
-                return Ok(Self::new(name, &header, &shape, &sites, memory.maps().to_vec()));
+                return Ok(Some(Self::new(name, &header, &shape, &sites, memory.maps().to_vec())));
             }
             sleep(Duration::from_micros(100));
         }
@@ -193,6 +246,7 @@ impl Profile {
             peak: count(header, 144),
             total: count(header, 160),
             short: count(header, 176),
+            exact: count(header, 192),
             sites: sites.chunks_exact(shape.site).map(site).collect(),
             maps,
         }
@@ -215,7 +269,7 @@ impl Profile {
         let mut put = |words: &[u64]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
         put(&[self.sites.len() as u64, 0, maps.len() as u64, self.pid, self.interval, self.samples]);
         put(&[self.live_samples, self.dropped, self.began_ns, self.last_ns, self.peak_ns, self.short_ns, 0]);
-        for count in [self.live, self.peak, self.total, self.short] {
+        for count in [self.live, self.peak, self.total, self.short, self.exact] {
             put(&[count.bytes, count.objects]);
         }
         for site in &self.sites {

@@ -1,5 +1,6 @@
 //! A profile's stacks by function and line, and their difference to an earlier profile.
 
+use crate::call::Call;
 use crate::lines::{Frame, Lines};
 use crate::profile::{Count, Profile, Site};
 use serde::Serialize;
@@ -16,6 +17,17 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// As on the command line; empty for the default.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Live => "",
+            Self::Peak => "peak",
+            Self::Total => "total",
+            Self::Short => "short",
+            Self::Captive => "captive",
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -90,51 +102,6 @@ impl Sums {
     }
 }
 
-/// A function's place; the frame without its address, which differs from run to run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Call {
-    pub function: String,
-    pub file: Option<String>,
-    pub line: Option<u32>,
-    pub module: String,
-}
-
-impl Call {
-    fn of(frame: &Frame) -> Self {
-        let Frame { function, file, line, module, .. } = frame.clone();
-        Self { function, file, line, module }
-    }
-
-    /// `grow.cpp:9`; the file from the current folder on.
-    pub fn place(&self) -> Option<String> {
-        let file = self.file.as_ref()?;
-        let folder = std::env::current_dir().unwrap_or_default();
-        let shown = std::path::Path::new(file).strip_prefix(folder).map_or(file.clone(), |p| p.display().to_string());
-        Some(self.line.map_or(shown.clone(), |line| format!("{shown}:{line}")))
-    }
-
-    /// Code of the language's library, which allocates for its caller.
-    fn is_of_language(&self) -> bool {
-        const FOLDERS: [&str; 4] = ["/include/c++/", "/rustc/", "/library/alloc/src/", "/library/std/src/"];
-        const NAMES: [&str; 12] = [
-            "std::",
-            "__gnu_cxx::",
-            "operator new",
-            "alloc::",
-            "<alloc::",
-            "core::",
-            "<core::",
-            "<std::",
-            "hashbrown::",
-            "<hashbrown::",
-            "__rust",
-            "_R",
-        ];
-        let in_folder = |file: &String| FOLDERS.iter().any(|folder| file.contains(folder));
-        self.file.as_ref().is_some_and(in_folder) || NAMES.iter().any(|name| self.function.starts_with(name))
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stack {
     /// Innermost first.
@@ -162,23 +129,16 @@ pub struct Row<'a> {
     samples: u64,
     live_samples: u64,
     dropped_samples: u64,
+    /// Of the live objects, those that `debug=audit` knows.
+    exact: Sum,
     sum: Sums,
     stacks: &'a [Stack],
-}
-
-/// Leading frames among which the allocator's are, where it is linked into the program.
-const MOST_OWN: usize = 16;
-
-fn is_own(frame: &Frame) -> bool {
-    ["craton", "<craton"].iter().any(|start| frame.function.starts_with(start))
 }
 
 /// Of return addresses, innermost first, without the allocator's.
 pub fn calls(stack: &[u64], lines: &mut Lines<'_>) -> Vec<Call> {
     let frames: Vec<Frame> = stack.iter().flat_map(|pc| lines.frames(*pc).to_vec()).collect();
-    let own = frames.iter().take(MOST_OWN).rposition(is_own).map_or(0, |last| last + 1);
-    let own = if own < frames.len() { own } else { 0 };
-    frames[own..].iter().map(Call::of).collect()
+    Call::outside(&frames)
 }
 
 impl Stacks {
@@ -243,6 +203,7 @@ impl Stacks {
             samples: profile.samples,
             live_samples: profile.live_samples,
             dropped_samples: profile.dropped,
+            exact: profile.exact.into(),
             sum: self.sum(),
             stacks: &self.0,
         }

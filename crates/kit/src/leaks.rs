@@ -6,13 +6,14 @@
 //! **Unsafe.** Reads all memory of the process.
 
 use crate::leak::{self, Search, Suspect};
-use crate::report::report_leaks;
+use crate::out::Out;
+use crate::report::{Lost, report_leaks};
 use crate::setting::LEAK;
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 use core::mem::size_of;
 use craton_os::thread::block::Blocks;
-use craton_os::{Line, copy, mapping, maps, unwind};
+use craton_os::{Line, copy, mapping, maps, process, unwind};
 
 const MOST_TOLD: usize = 50;
 const MOST_RANGES: usize = 1 << 16;
@@ -33,14 +34,15 @@ impl<P: Process> Kit<P> {
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::find();
-        if copy::run(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
+        let pid = process::id();
+        if copy::run(|| u8::from(!self.search_leaks(pid, stack_from, blocks))) != Some(0) {
             Line::new()
                 .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
                 .print();
         }
     }
 
-    fn search_leaks(&self, stack_from: usize, blocks: Option<Blocks>) -> bool {
+    fn search_leaks(&self, pid: u32, stack_from: usize, blocks: Option<Blocks>) -> bool {
         let (mut count, mut live) = (0, 0);
         self.table.each_in_copy(|b| {
             count += usize::from(is_suspect(b));
@@ -90,37 +92,43 @@ impl<P: Process> Kit<P> {
                 }
             });
         }
-        self.print_leaks(search, (buffers, live), &mut words);
+        self.print_leaks(pid, search, (buffers, live), &mut words);
         true
     }
 
     fn print_leaks(
         &self,
+        pid: u32,
         mut search: Search<'_>,
         (buffers, live): (&[Buffer], usize),
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
     ) {
-        let Some(places) = table_of::<(u32, u32, usize, usize, usize)>(MOST_TOLD) else { return };
+        let Some(places) = table_of::<(u32, u32, Lost)>(MOST_TOLD) else { return };
         let (mut count, mut bytes, mut used) = (0, 0, 0);
         search.finish(words, |s, hanging, hanging_bytes| {
             let buffer = &buffers[s.index as usize];
             (count, bytes) = (count + 1 + hanging, bytes + s.size + hanging_bytes);
             let same = places[..used].iter_mut().find(|p| p.0 == buffer.taken.stack && p.0 != 0);
-            match same {
-                Some(place) => (place.2, place.3, place.4) = (place.2 + 1, place.3 + hanging, place.4 + hanging_bytes),
+            let lost = match same {
+                Some((_, _, lost)) => lost,
                 None if used < MOST_TOLD => {
-                    places[used] = (buffer.taken.stack, s.index, 1, hanging, hanging_bytes);
+                    places[used] = (buffer.taken.stack, s.index, Lost::default());
                     used += 1;
+                    &mut places[used - 1].2
                 }
-                None => {}
-            }
+                None => return,
+            };
+            (lost.same, lost.bytes) = (lost.same + 1, lost.bytes + s.size);
+            (lost.buffers, lost.held) = (lost.buffers + hanging, lost.held + hanging_bytes);
         });
-        for (_, index, same, hanging, hanging_bytes) in &places[..used] {
-            self.report_leak(&buffers[*index as usize], *hanging, *hanging_bytes, *same);
+        if count == 0 {
+            return;
         }
-        if count > 0 {
-            report_leaks(count, bytes, live);
+        let out = Out::to(P::open_reports(pid));
+        for (_, index, lost) in &places[..used] {
+            self.report_leak(&out, &buffers[*index as usize], lost);
         }
+        report_leaks(&out, count, bytes, live);
     }
 }
 

@@ -35,6 +35,7 @@
 
 mod area;
 pub mod audit;
+mod audited;
 mod buffers;
 pub mod family;
 mod fault;
@@ -45,6 +46,7 @@ mod ground;
 mod guard;
 mod leak;
 mod leaks;
+mod out;
 mod pattern;
 mod quarantine;
 mod report;
@@ -60,6 +62,7 @@ mod watch;
 #[cfg(test)]
 extern crate std;
 
+pub use audited::{Audited, Sum};
 pub use buffers::Target;
 pub use report::{Finding, Mistake};
 pub use sample::{AUTO, geometric, uniform};
@@ -70,6 +73,7 @@ pub use table::Buffer;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_objects::caches::NAME_MAX;
+use craton_os::OutFile;
 use guard::Guards;
 use quarantine::Quarantine;
 use report::Reports;
@@ -93,6 +97,13 @@ pub trait Process: 'static {
 
     fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
         let _ = id;
+        None
+    }
+
+    /// The file of reports of a process with this number, if it has one. Perhaps in a copy of the
+    /// process, or in a signal handler.
+    fn open_reports(pid: u32) -> Option<OutFile> {
+        let _ = pid;
         None
     }
 }

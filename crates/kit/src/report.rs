@@ -3,6 +3,7 @@
 use crate::audit::Action;
 use crate::buffers::Target;
 use crate::family;
+use crate::out::Out;
 use crate::pattern::Wrong;
 use crate::setting::{AUDIT, class_bytes};
 use crate::table::{Buffer, Event, Kind, State};
@@ -68,8 +69,6 @@ impl Reports {
         }
     }
 }
-
-const TO: i32 = 2;
 
 fn headline(kind: &str, text: &str) -> Line {
     Line::new().text("craton: BUG ").text(kind).text(": ").text(text)
@@ -201,45 +200,43 @@ impl<P: Process> Kit<P> {
         line.text("cache \"").text(name_of(&name)).text("\"")
     }
 
-    fn describe(&self, buffer: &Buffer) {
+    fn describe(&self, out: &Out, buffer: &Buffer) {
         let line = detail().text("buffer ").address(buffer.address).text(" of ").size(buffer.size).text(", ");
-        self.owner(line, Target(buffer.target), buffer.size).write_to(TO);
+        out.line(self.owner(line, Target(buffer.target), buffer.size));
     }
 
-    fn print(&self, Finding { mistake, buffer }: &Finding) {
+    fn print(&self, out: &Out, Finding { mistake, buffer }: &Finding) {
         self.reports.begin();
-        headline_of(*mistake, buffer, |line, target| self.owner(line, target, buffer.size)).write_to(TO);
-        self.describe(buffer);
+        out.line(headline_of(*mistake, buffer, |line, target| self.owner(line, target, buffer.size)));
+        self.describe(out, buffer);
         if let Some(line) = place_of(*mistake, buffer) {
-            line.write_to(TO);
+            out.line(line);
         }
         if matches!(mistake, Mistake::Inside { .. })
             && buffer.state != State::Live
             && self.setting.log().is_some_and(|log| log.count() > log.kept())
         {
-            detail()
-                .text("or a second free of a buffer that lay there, too long ago for the log (audit_log=N keeps more)")
-                .write_to(TO);
+            let line = detail().text("or a second free of a buffer that lay there, too long ago for the log ");
+            out.line(line.text("(audit_log=N keeps more)"));
         }
-        self.print_event("allocated", buffer.taken);
+        self.print_event(out, "allocated", buffer.taken);
         if buffer.state != State::Live {
-            self.print_event("freed", buffer.given);
+            self.print_event(out, "freed", buffer.given);
         }
     }
 
-    fn print_event(&self, what: &str, event: Event) {
+    fn print_event(&self, out: &Out, what: &str, event: Event) {
         if event.thread == 0 {
-            detail().text(what).text(" by an unknown stack: debug=audit records stacks").write_to(TO);
-            return;
+            return out.line(detail().text(what).text(" by an unknown stack: debug=audit records stacks"));
         }
         let line = detail().text(what).text(" by thread ").number(event.thread.into());
-        at(line, event.time_ns, self.reports.began_ns.load(Relaxed)).text(":").write_to(TO);
+        out.line(at(line, event.time_ns, self.reports.began_ns.load(Relaxed)).text(":"));
         match self.stacks.frames(event.stack) {
             [] if self.stacks.not_kept() > 0 => {
-                Line::new().text("craton:     no stack: there was no room for more of them").write_to(TO)
+                out.line(Line::new().text("craton:     no stack: there was no room for more of them"))
             }
-            [] => Line::new().text("craton:     no stack: none could be taken").write_to(TO),
-            frames => names::print_stack(TO, frames),
+            [] => out.line(Line::new().text("craton:     no stack: none could be taken")),
+            frames => names::print_stack(frames, |line| out.line(line)),
         }
     }
 
@@ -247,30 +244,33 @@ impl<P: Process> Kit<P> {
     #[inline(never)]
     pub fn end(&self, finding: Finding) -> ! {
         self.reports.only_one();
-        self.print(&finding);
-        last_line()
+        let out = Out::to(P::open_reports(process::id()));
+        self.print(&out, &finding);
+        last_line(&out)
     }
 
     pub(crate) fn end_at(&self, finding: &Finding, frames: &[usize]) -> ! {
         self.reports.only_one();
-        self.print(finding);
-        last_line_at(frames)
+        let out = Out::to(P::open_reports(process::id()));
+        self.print(&out, finding);
+        last_line_at(&out, frames)
     }
 
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
-        self.print(finding);
-        print_here(frames);
+        let out = Out::to(P::open_reports(process::id()));
+        self.print(&out, finding);
+        print_here(&out, frames);
     }
 
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
-        if freed {
-            headline("use-after-free", "used the fill pattern of freed memory as an address").write_to(TO);
-        } else {
-            headline("uninitialised", "used the fill pattern of new memory as an address").write_to(TO);
-        }
-        detail().text("the address was ").address(value).write_to(TO);
-        print_here(frames);
+        let out = Out::to(P::open_reports(process::id()));
+        out.line(match freed {
+            true => headline("use-after-free", "used the fill pattern of freed memory as an address"),
+            false => headline("uninitialised", "used the fill pattern of new memory as an address"),
+        });
+        out.line(detail().text("the address was ").address(value));
+        print_here(&out, frames);
     }
 
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
@@ -329,77 +329,88 @@ impl<P: Process> Kit<P> {
         }
         self.reports.only_one();
         self.reports.begin();
+        let out = Out::to(P::open_reports(process::id()));
         let kind =
             if matches!(misuse, Misuse::Freed { .. } | Misuse::Unallocated) { "double-free" } else { "bad-free" };
-        headline(kind, call).text("(").address(address).text("): ").text(brief(misuse)).write_to(TO);
+        out.line(headline(kind, call).text("(").address(address).text("): ").text(brief(misuse)));
         let mut printed = 0;
         if let Some(log) = self.setting.log() {
             log.each(|t| {
                 if t.address == address {
                     let what = if t.action == Action::Alloc { "allocated" } else { "freed" };
-                    detail().text("buffer ").address(address).text(" of ").size(t.size).write_to(TO);
-                    self.print_event(what, Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread });
+                    out.line(detail().text("buffer ").address(address).text(" of ").size(t.size));
+                    let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
+                    self.print_event(&out, what, event);
                     printed += 1;
                 }
                 printed < 2
             });
             if printed == 0 && log.count() > log.kept() {
                 let line = detail().text("the log has the last ").number(log.kept()).text(" of ").number(log.count());
-                line.text(" transactions, none with this address (audit_log=N keeps more)").write_to(TO);
+                out.line(line.text(" transactions, none with this address (audit_log=N keeps more)"));
             }
         }
-        last_line()
+        last_line(&out)
     }
 
-    /// `held` bytes in `buffers` hang on it, `same` leaked from its place.
-    pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
+    pub(crate) fn report_leak(&self, out: &Out, buffer: &Buffer, lost: &Lost) {
         self.reports.begin();
-        let line = headline("leak", "nothing leads to a buffer");
-        let line = if same > 1 {
-            line.text(" and to ").number(same as u64 - 1).text(" more that were allocated there")
-        } else {
-            line
-        };
-        let line = match buffers {
-            0 => line,
-            1 => line.text("; 1 buffer of ").size(held).text(" hangs on it"),
-            n => line.text("; ").number(n as u64).text(" buffers of ").size(held).text(" hang on it"),
-        };
-        line.write_to(TO);
-        self.describe(buffer);
-        self.print_event("allocated", buffer.taken);
+        out.line(leak_line(lost));
+        self.describe(out, buffer);
+        self.print_event(out, "allocated", buffer.taken);
     }
 
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
+        let out = Out::to(P::open_reports(process::id()));
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
-        line.text(": ")
-            .number(count as u64)
-            .text(if count == 1 { " object is out" } else { " objects are out" })
-            .write_to(TO);
+        let line = line.text(": ").number(count as u64);
+        out.line(line.text(if count == 1 { " object is out" } else { " objects are out" }));
         for buffer in some {
-            self.describe(buffer);
-            self.print_event("allocated", buffer.taken);
+            self.describe(&out, buffer);
+            self.print_event(&out, "allocated", buffer.taken);
         }
         if count > some.len() {
-            detail().text("and ").number((count - some.len()) as u64).text(" more").write_to(TO);
+            out.line(detail().text("and ").number((count - some.len()) as u64).text(" more"));
         }
     }
 }
 
-fn print_here(frames: &[usize]) {
-    detail().text("found by thread ").number(process::thread_id().into()).text(":").write_to(TO);
-    names::print_stack(TO, frames);
+/// `buffers` of `held` bytes hang on `same` of `bytes`, allocated at one place.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Lost {
+    pub(crate) same: usize,
+    pub(crate) bytes: usize,
+    pub(crate) buffers: usize,
+    pub(crate) held: usize,
 }
 
-fn last_line() -> ! {
+fn leak_line(lost: &Lost) -> Line {
+    let mut line = headline("leak", "nothing leads to a buffer");
+    if lost.same > 1 {
+        line = line.text(" and to ").number(lost.same as u64 - 1).text(" more that were allocated there, ");
+        line = line.size(lost.bytes).text(" in all");
+    }
+    match lost.buffers {
+        0 => line,
+        1 => line.text("; 1 buffer of ").size(lost.held).text(" hangs on it"),
+        n => line.text("; ").number(n as u64).text(" buffers of ").size(lost.held).text(" hang on it"),
+    }
+}
+
+fn print_here(out: &Out, frames: &[usize]) {
+    out.line(detail().text("found by thread ").number(process::thread_id().into()).text(":"));
+    names::print_stack(frames, |line| out.line(line));
+}
+
+fn last_line(out: &Out) -> ! {
     let mut frames = [0; 32];
     let n = unwind::capture_outside(&mut frames);
-    last_line_at(&frames[..n])
+    last_line_at(out, &frames[..n])
 }
 
-fn last_line_at(frames: &[usize]) -> ! {
-    print_here(frames);
+fn last_line_at(out: &Out, frames: &[usize]) -> ! {
+    print_here(out, frames);
     Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
 }
 
@@ -417,9 +428,9 @@ fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
     seconds(line.text(", "), began_ns.saturating_sub(time_ns)).text(" ago")
 }
 
-pub(crate) fn report_leaks(count: usize, lost: usize, buffers: usize) {
+pub(crate) fn report_leaks(out: &Out, count: usize, lost: usize, buffers: usize) {
     let line = Line::new().text("craton: leaks: ").number(count as u64).text(" of ").number(buffers as u64);
-    line.text(" buffers, ").size(lost).text(", are lost").write_to(TO);
+    out.line(line.text(" buffers, ").size(lost).text(", are lost"));
 }
 
 fn brief(misuse: Misuse) -> &'static str {

@@ -1,6 +1,6 @@
 //! Fields of the kit, for `craton core`.
 
-use crate::setting::Setting;
+use crate::setting::{AUDIT, Setting};
 use crate::stacks::Stacks;
 use crate::table::{Buffer, Event, Kind, State};
 use crate::{Kit, Process, guard, quarantine, stacks, table};
@@ -19,7 +19,7 @@ impl<P: Process> Kit<P> {
     ];
 }
 
-pub const SHAPE: [(&str, usize); 30] = [
+pub const SHAPE: [(&str, usize); 31] = [
     table::SHAPE[0],
     table::SHAPE[1],
     table::SHAPE[2],
@@ -30,6 +30,7 @@ pub const SHAPE: [(&str, usize); 30] = [
     ("kit.buffer.size", offset_of!(Buffer, size)),
     ("kit.buffer.under", offset_of!(Buffer, under)),
     ("kit.buffer.checks", offset_of!(Buffer, checks)),
+    ("kit.check.audit", AUDIT as usize),
     ("kit.buffer.state", offset_of!(Buffer, state)),
     ("kit.buffer.kind", offset_of!(Buffer, kind)),
     // 0: malloc; else a cache's number plus 1.

@@ -165,6 +165,12 @@ impl Stacks {
         }
     }
 
+    /// All numbers of stacks are below it.
+    pub(crate) fn numbers(&self) -> usize {
+        // The last one's units lie behind its number.
+        (self.used.load(Relaxed) as usize + 1).min(BYTES / 8)
+    }
+
     pub(crate) fn range(&self) -> (usize, usize) {
         (self.at.load(Relaxed), BYTES)
     }

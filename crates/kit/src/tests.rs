@@ -214,6 +214,33 @@ fn what_was_audited_is_in_the_log_after_its_memory_has_gone() {
 }
 
 #[test]
+fn live_audited_buffers_are_summed_by_their_stacks() {
+    let w = world(8);
+    assert!(w.kit.audited().is_none(), "no audit yet");
+    assert_eq!(w.kit.setting.set(b"audit"), Some(true));
+    let freed = w.alloc(1000, 16, AUDIT);
+    let kept: Vec<_> = (0..10).map(|_| w.alloc(100, 16, AUDIT)).collect();
+    let other = w.alloc(7, 16, AUDIT);
+    w.alloc(50, 16, REDZONE);
+    assert_eq!(w.free(freed, Target::MALLOC), Ok(true));
+    let mut sums = Vec::new();
+    let audited = w.kit.audited().unwrap();
+    let read: Result<(), ()> = audited.each(|frames, sum| {
+        sums.push((frames.len(), sum));
+        Ok(())
+    });
+    assert_eq!(read, Ok(()));
+    assert!(sums.iter().all(|(frames, _)| *frames > 0), "{sums:?}");
+    let all = sums.iter().fold((0, 0), |(bytes, objects), (_, sum)| (bytes + sum.bytes, objects + sum.objects));
+    assert_eq!(all, (10 * 100 + 7, 11), "{sums:?}");
+    assert!(sums.contains(&(sums[0].0, Sum { bytes: 1000, objects: 10 })), "{sums:?}");
+    assert_eq!(audited.each(|_, _| Err(5)), Err(5));
+    for buffer in kept.into_iter().chain([other]) {
+        assert_eq!(w.free(buffer, Target::MALLOC), Ok(true));
+    }
+}
+
+#[test]
 fn without_audit_nothing_is_noted() {
     let w = world(8);
     let buffer = w.alloc(100, 16, REDZONE);

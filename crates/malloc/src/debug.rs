@@ -9,8 +9,8 @@ pub(crate) mod option;
 use crate::errno::with_errno;
 use crate::govern;
 use crate::here::Here;
-use crate::observe::segment;
-use crate::statics::{HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROFILE, SEGMENT};
+use crate::observe::{profile_file, segment};
+use crate::statics::{DEBUG_FILE, HEAP, KIT, KIT_RUNS_CHORES, OBJECT_CACHES, PROFILE, SEGMENT};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::Misuse;
@@ -18,7 +18,7 @@ use craton_heap::size_class::{MAX_CLASSED, class_of};
 use craton_heap::thread_cache::MAX_QUICK;
 use craton_kit::{Finding, Process, family};
 use craton_objects::caches::NAME_MAX;
-use craton_os::{process, thp};
+use craton_os::{OutFile, precise_ns, process, thp};
 
 pub use craton_kit::Counts;
 pub(crate) use craton_kit::{AUTO, Target};
@@ -37,6 +37,12 @@ impl Process for Here {
     fn count_served() {
         segment::add(&SEGMENT.refills, 1);
         segment::add(&SEGMENT.objects_out, 1);
+    }
+
+    fn open_reports(pid: u32) -> Option<OutFile> {
+        // A process that filters system calls might be killed for this one.
+        let path = thp::may_query().then(|| DEBUG_FILE.try_named(pid))??;
+        OutFile::append(path.with_end()).ok()
     }
 
     fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
@@ -94,8 +100,19 @@ fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
             govern::count_refusal(size);
         }
     }
+    if checks != 0 && PROFILE.due.every_ns() > 0 {
+        write_profile_if_due();
+    }
     run_background();
     Some(with_errno(buffer, saved))
+}
+
+/// Buffers are no samples, which ask otherwise.
+#[cold]
+fn write_profile_if_due() {
+    if PROFILE.due.is_due(precise_ns(), || 0) && thp::may_query() {
+        nested::within(profile_file::write);
+    }
 }
 
 fn becomes_sample(class: usize, size: usize, family: u8) -> bool {

@@ -6,10 +6,11 @@ use crate::here::Here;
 use crate::observe::report;
 use crate::observe::segment;
 use crate::sampling;
-use crate::statics::{BACKGROUND, KIT, SEGMENT, SHARED, TRACE};
+use crate::statics::{BACKGROUND, HEAP, KIT, SEGMENT, SHARED, TRACE};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::Pages;
+use craton_base::{PageRange, Pages};
 use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
+use craton_os::probe;
 
 /// Large allocations between two reads of the clock.
 const LARGE_ALLOCS: u64 = 64;
@@ -18,6 +19,18 @@ impl Hooks for Here {
     #[inline(always)]
     fn span(event: SpanEvent) {
         TRACE.span(event);
+        let place = |range: PageRange| (HEAP.address(range.first) as usize, range.len.bytes().0);
+        match event {
+            SpanEvent::Alloc { range, .. } => {
+                let (at, bytes) = place(range);
+                probe::span_alloc(at, bytes);
+            }
+            SpanEvent::Free { range, .. } => {
+                let (at, bytes) = place(range);
+                probe::span_free(at, bytes);
+            }
+            SpanEvent::Resize { .. } => {}
+        }
     }
 
     #[inline(always)]

@@ -38,7 +38,7 @@ mod statics;
 mod thread;
 
 pub use craton_heap::{Misuse, size_class};
-pub use observe::{inspect, json, report, segment, stats, text};
+pub use observe::{inspect, json, profile_file, report, segment, stats, text};
 pub use statics::SEGMENT;
 
 #[cfg(any(test, loom))]

@@ -3,7 +3,8 @@
 pub mod inspect;
 pub mod json;
 pub(crate) mod mailbox;
-pub(crate) mod profile_file;
+pub(crate) mod numbered_path;
+pub mod profile_file;
 pub(crate) mod recording;
 pub mod report;
 pub mod segment;

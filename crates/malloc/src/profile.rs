@@ -38,12 +38,17 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::CLASSES;
 use due::Due;
+use pace::OFF_COUNTDOWN;
 pub(crate) use pace::{AUTO, Pace};
-use pace::{OFF_COUNTDOWN, USUAL};
 use tables::Tables;
 
-/// The process's first countdowns: a constant, so that small programs touch no code for samples.
-const FIRST: i64 = USUAL as i64;
+/// The process's first countdowns: the points within are drawn at their end, so that small programs
+/// touch no code for samples. More than a read buffer of 256 KiB.
+const FIRST: i64 = 320 << 10;
+
+/// Countdowns of thread caches, and the process's.
+const CACHES: usize = 0;
+const PROCESS: usize = 1;
 
 pub(crate) struct Profile {
     pub(crate) pace: Pace,
@@ -51,6 +56,8 @@ pub(crate) struct Profile {
     pub(crate) due: Due,
     /// Of large requests, and of those of per-CPU caches; less [`FIRST`].
     countdown: AtomicI64,
+    /// Whether the first countdown has ended, of [`CACHES`] and of [`PROCESS`].
+    has_begun: [AtomicBool; 2],
     /// Bytes that the next sample of a class stands for; whether there are any.
     pending: [AtomicU64; CLASSES + 1],
     is_pending: AtomicBool,
@@ -68,6 +75,7 @@ impl Profile {
             tables: Tables::new(),
             due: Due::new(),
             countdown: AtomicI64::new(0),
+            has_begun: [const { AtomicBool::new(false) }; 2],
             pending: [const { AtomicU64::new(0) }; CLASSES + 1],
             is_pending: AtomicBool::new(false),
             trusts: AtomicBool::new(false),
@@ -123,9 +131,9 @@ impl Profile {
 
     /// Of a new thread cache, and after the option has changed; `is_first` of the process.
     pub(crate) fn first_countdown(&self, is_first: bool) -> i64 {
-        match self.pace.interval() {
-            Some(USUAL) if is_first => FIRST,
-            interval => self.drawn(interval),
+        match is_first && !self.has_begun[CACHES].load(Relaxed) {
+            true => FIRST,
+            false => self.drawn(self.pace.interval()),
         }
     }
 
@@ -134,11 +142,19 @@ impl Profile {
         interval.map_or(OFF_COUNTDOWN, |interval| self.pace.gap(interval))
     }
 
-    /// A countdown ended `excess` bytes ago: the next one, and what the bytes' sample stands for.
+    /// A cache's countdown ended `excess` bytes ago: the next, and what their sample stands for.
     pub(crate) fn count_ended(&self, excess: u64) -> (i64, u64) {
+        self.count_ended_of(CACHES, excess)
+    }
+
+    fn count_ended_of(&self, which: usize, excess: u64) -> (i64, u64) {
+        let begun = &self.has_begun[which];
+        let is_first = !begun.load(Relaxed) && !begun.swap(true, Relaxed);
         self.pace.interval().map_or((OFF_COUNTDOWN, 0), |interval| {
-            let (next, points) = self.draw(excess, interval);
-            (next, points * interval)
+            // The first one's end is no point.
+            let passed = if is_first { FIRST as u64 + excess } else { excess };
+            let (next, points) = self.draw(passed, interval);
+            (next, (points - u64::from(is_first)) * interval)
         })
     }
 
@@ -151,7 +167,7 @@ impl Profile {
 
     #[cold]
     fn ended(&self, left: i64) -> Option<u64> {
-        let (next, bytes) = self.count_ended(left.unsigned_abs());
+        let (next, bytes) = self.count_ended_of(PROCESS, left.unsigned_abs());
         self.countdown.store(next - FIRST, Relaxed);
         (bytes > 0).then_some(bytes)
     }
@@ -165,6 +181,10 @@ impl Profile {
     /// their countdowns again.
     pub(crate) fn ask(&self, bytes: u64) {
         self.pace.ask(bytes);
+        self.has_begun.iter().for_each(|begun| begun.store(true, Relaxed));
         self.countdown.store(self.drawn(self.pace.interval()) - FIRST, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

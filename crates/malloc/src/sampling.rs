@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::size_of_class;
 use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_kit::family;
-use craton_os::{precise_ns, process, thp, unwind};
+use craton_os::{precise_ns, probe, process, thp, unwind};
 
 /// Requests of a class that precede its sample, at most.
 const MOST_BEFORE: u64 = 8;
@@ -108,6 +108,7 @@ fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
     let objects = (bytes / size.max(1) as u64).max(1);
     let sample = Sample { address: object as usize, size, bytes, objects, at_ns: began_ns, site: 0 };
     let live = PROFILE.tables.add(sample, &frames[..depth], PROFILE.pace.interval().unwrap_or(0));
+    probe::sample_alloc(object as usize, size, bytes as usize);
     PROFILE.pace.spend(began_ns, precise_ns(), live);
     if PROFILE.due.is_due(began_ns, || PROFILE.tables.live_bytes()) && thp::may_query() {
         profile_file::write();

@@ -11,6 +11,7 @@ use crate::govern::background::{Background, Errands};
 use crate::govern::limits::Limits;
 use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
+use crate::observe::numbered_path::NumberedPath;
 use crate::observe::segment::Segment;
 use crate::observe::shared::Shared;
 use crate::observe::trace::{PATH_MAX, Tracer};
@@ -79,8 +80,8 @@ pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
 
 pub(crate) static PROFILE: Profile = Profile::new();
-/// The option `profile_file`: path, and length.
-pub(crate) static PROFILE_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::ProfilePath, ([0; PATH_MAX], 0));
+pub(crate) static PROFILE_FILE: NumberedPath = NumberedPath::new(Rank::ProfilePath);
+pub(crate) static DEBUG_FILE: NumberedPath = NumberedPath::new(Rank::ReportsPath);
 
 /// Chores may allocate.
 pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);

@@ -35,8 +35,10 @@ mod persist;
 #[cfg(not(loom))]
 pub mod persistent_file;
 mod platform;
+pub mod probe;
 pub mod process;
 mod region;
+mod replacement;
 pub mod restrict;
 pub mod rseq;
 pub mod shared_page;
@@ -66,6 +68,7 @@ pub use persist::WriteBack;
 pub use persistent_file::PersistentFile;
 pub use platform::Linux;
 pub use region::{PartSpec, Region};
+pub use replacement::Replacement;
 pub use stamps::stamp_clock;
 
 #[cfg(test)]

@@ -87,9 +87,14 @@ impl Line {
         if !has_room(fd) {
             return;
         }
+        call::write(fd, self.ended());
+    }
+
+    /// With a newline.
+    pub(crate) fn ended(&mut self) -> &[u8] {
+        // `push` leaves room for it.
         self.text[self.len] = b'\n';
-        // `push` leaves room for the newline.
-        call::write(fd, &self.text[..=self.len]);
+        &self.text[..=self.len]
     }
 
     pub fn print(self) {

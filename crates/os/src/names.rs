@@ -92,10 +92,10 @@ fn mapping_of(address: usize) -> Option<Mapping> {
 }
 
 /// Innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
-pub fn print_stack(fd: i32, stack: &[usize]) {
+pub fn print_stack(stack: &[usize], mut print: impl FnMut(Line)) {
     let mut last = None;
     for (i, address) in stack.iter().enumerate() {
-        frame(i, *address, &mut last).write_to(fd);
+        print(frame(i, *address, &mut last));
     }
 }
 

@@ -1,11 +1,11 @@
-//! A file written once, in pieces, without memory.
+//! A file written in pieces, without memory.
 //!
 //! **Failure.** `errno`; the file stays as far as it was written. The caller keeps the program's
 //! `errno`.
-//! **Unsafe.** Closes its descriptor.
+//! **Unsafe.** Closes its descriptor, and sets its mode.
 
 use crate::small_file::PathText;
-use crate::{call, process};
+use crate::{Line, call, process};
 
 pub struct OutFile(i32);
 
@@ -17,6 +17,37 @@ impl OutFile {
     pub fn create(path: &[u8]) -> Result<Self, i32> {
         let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOCTTY, 0o600);
         if fd >= 0 { Ok(Self(fd)) } else { Err(process::errno()) }
+    }
+
+    /// `path` ends by 0. Mode 0600.
+    ///
+    /// # Errors
+    /// `errno`; `EEXIST` if there is one.
+    pub(crate) fn create_new(path: &[u8]) -> Result<Self, i32> {
+        let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, 0o600);
+        if fd >= 0 { Ok(Self(fd)) } else { Err(process::errno()) }
+    }
+
+    pub(crate) fn set_mode(&self, mode: u32) {
+        // SAFETY: touches no memory. A refusal leaves 0600.
+        unsafe { libc::fchmod(self.0, mode) };
+    }
+
+    /// Behind what the file has; `path` ends by 0. New files get mode 0600.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub fn append(path: &[u8]) -> Result<Self, i32> {
+        // O_NONBLOCK: a pipe without a reader would wait.
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let fd = call::open(call::path(path), flags, 0o600);
+        if fd >= 0 { Ok(Self(fd)) } else { Err(process::errno()) }
+    }
+
+    /// # Errors
+    /// `errno`.
+    pub fn write_line(&self, line: &mut Line) -> Result<(), i32> {
+        self.write(line.ended())
     }
 
     /// # Errors

@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings and the machine.
 
-use crate::{Region, guarded, mapping, process, processor_ns, thp};
+use crate::{Region, guarded, mapping, probe, process, processor_ns, thp};
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -8,7 +8,7 @@ pub struct Linux;
 
 impl Mappings for Linux {
     fn map(&self, bytes: usize, align: usize) -> Option<usize> {
-        mapping::map(bytes, align)
+        mapping::map(bytes, align).inspect(|at| probe::system_map(*at, bytes))
     }
 
     fn reserve(&self, bytes: usize) -> Option<usize> {
@@ -22,11 +22,13 @@ impl Mappings for Linux {
 
     fn discard(&self, at: usize, bytes: usize) {
         mapping::discard(at, bytes);
+        probe::release(at, bytes);
         self.refuse_huge(at, bytes, true);
     }
 
     fn unmap(&self, at: usize, bytes: usize) {
         mapping::unmap(at, bytes);
+        probe::system_unmap(at, bytes);
     }
 
     fn advise_huge(&self, at: usize, bytes: usize) {
@@ -42,10 +44,14 @@ impl Mappings for Linux {
     }
 
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
-        if may_move {
-            return mapping::remap(at, old_bytes, new_bytes);
-        }
-        mapping::lengthen(at, old_bytes, new_bytes).then_some(at)
+        let to = match may_move {
+            true => mapping::remap(at, old_bytes, new_bytes),
+            false => mapping::lengthen(at, old_bytes, new_bytes).then_some(at),
+        };
+        to.inspect(|to| {
+            probe::system_unmap(at, old_bytes);
+            probe::system_map(*to, new_bytes);
+        })
     }
 
     fn replace(&self, at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {

@@ -9,7 +9,7 @@
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on its own reservation.
 
 use crate::mapping::{self, unmap};
-use crate::{process, thp};
+use crate::{probe, process, thp};
 use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
@@ -214,6 +214,7 @@ impl Floor for Region {
             unsafe { libc::madvise(from as *mut _, to - from, libc::MADV_DODUMP) };
             process::set_errno(saved);
         }
+        probe::system_map(region.0, region.1 - region.0);
         self.granted = total;
         self.metadata_bytes = metadata;
         Ok(())
@@ -225,7 +226,8 @@ impl Floor for Region {
     }
 
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
-        self.advise_with(range, libc::MADV_DONTNEED)
+        let (at, bytes) = self.span(range);
+        self.advise_with(range, libc::MADV_DONTNEED).inspect(|()| probe::release(at as usize, bytes))
     }
 
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError> {

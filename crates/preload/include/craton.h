@@ -144,7 +144,7 @@ size_t craton_stats_json(char *buffer, size_t size);
 /* begin: options, by cargo xtask tidy --fix */
 /* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
    caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|mismatch|all,
-   guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, hardened=0|1,
+   debug_file=PATH, guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, hardened=0|1,
    memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames, pressure=PERCENT,
    profile=auto|off|BYTES, profile_every=off|N, profile_file=PATH, profile_growth=off|BYTES,
    quarantine=BYTES, release_rate=auto|BYTES, soft_limit=none|auto|BYTES|PERCENT%, stats=0|1,
@@ -192,6 +192,13 @@ int craton_background_actions(void);
  * into freed ones. Reports the first bad buffer on standard error and aborts; otherwise returns the
  * number of buffers. */
 size_t craton_debug_check(void);
+
+/* Writes the heap profile into a file, for `craton profile FILE`. %p in `path` stands for the
+ * process id, %n for the file's number. The file appears whole, by a rename; on failure an earlier
+ * one stays. Under debug=audit it has every live buffer. Returns 0, or -1 with errno: that of the
+ * file, EINVAL for a path that is empty or longer than 511 bytes, EDEADLK in a signal handler that
+ * interrupted malloc or free. */
+int craton_profile_write(const char *path);
 
 /* Sizes, in bytes. */
 

@@ -8,7 +8,7 @@ use craton_malloc::govern::limits::LimitCallback;
 use craton_malloc::segment::WORDS;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
-use craton_malloc::{Misuse, debug, front, govern, json, options};
+use craton_malloc::{Misuse, debug, front, govern, json, options, profile_file};
 use craton_os::process;
 
 #[unsafe(no_mangle)]
@@ -128,4 +128,19 @@ pub extern "C" fn craton_background_actions() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_debug_check() -> usize {
     debug::check()
+}
+
+/// # Safety
+/// `path` is null, or ends by 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_profile_write(path: *const c_char) -> c_int {
+    // SAFETY: by the contract.
+    let path = if path.is_null() { &[][..] } else { unsafe { CStr::from_ptr(path) }.to_bytes() };
+    match profile_file::write_by_call(path) {
+        Ok(()) => 0,
+        Err(error) => {
+            process::set_errno(error);
+            -1
+        }
+    }
 }

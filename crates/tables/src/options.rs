@@ -148,6 +148,12 @@ options! {
         more: "Commas separate checks: `debug=audit,redzone`. Targets stand behind a colon, with `+` between them: \
                `debug=all:64+large+my-cache`. See [debugging.md](debugging.md)."
     }
+    DebugFile debug_file {
+        form: Path, default: "", when: Live,
+        refusal: "bad value (a path of at most 511 bytes); ignored",
+        text: "appends the debugging kit's reports to the file, too",
+        more: "`%p` stands for the process id. The file is made by the first report."
+    }
     GuardSample guard_sample {
         form: Count(&["auto"], 0, 1 << 40), default: "auto", when: Live,
         refusal: "bad value (0 for none, auto, or N for one object in N, up to 1099511627776); ignored",

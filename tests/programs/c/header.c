@@ -170,6 +170,22 @@ static void release(void) {
     CHECK(craton_debug_check() == 0); /* nothing is under the kit */
 }
 
+static void profile(void) {
+    char path[64], name[64];
+    sprintf(path, "/tmp/craton-header-%%p.profile");
+    sprintf(name, "/tmp/craton-header-%d.profile", (int)getpid());
+    errno = 77;
+    CHECK(craton_profile_write(path) == 0 && errno == 77);
+    char magic[8] = "";
+    FILE *file = fopen(name, "r");
+    CHECK(file && fread(magic, 1, 8, file) == 8 && !memcmp(magic, "\0CRATONP", 8));
+    fclose(file);
+    unlink(name);
+    CHECK(craton_profile_write("/nonexistent/x") == -1 && errno == ENOENT);
+    CHECK(craton_profile_write("") == -1 && errno == EINVAL);
+    CHECK(craton_profile_write(NULL) == -1 && errno == EINVAL);
+}
+
 static void called(void *argument, size_t limit, size_t used) {
     CHECK(limit < used);
     ++*(int *)argument;
@@ -193,7 +209,7 @@ static void callback(void) {
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"statistics", statistics}, {"sizes", sizes}, {"page_heap", page_heap}, {"version", version}, {"options", options},
-        {"owns", owns}, {"release", release},       {"callback", callback}, {0},
+        {"owns", owns}, {"release", release},       {"callback", callback}, {"profile", profile}, {0},
     };
     return run_part(argc, argv, parts);
 }

@@ -105,6 +105,11 @@ fn the_program_is_called_back_when_the_soft_limit_is_passed() {
     run("callback");
 }
 
+#[test]
+fn a_program_writes_its_heap_profile_or_is_told_why_not() {
+    run("profile");
+}
+
 fn asked_for(program: &Path) -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D"]).arg(program).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

@@ -19,7 +19,7 @@ const ORDERS: [(&str, &str); 2] = [
     (
         "malloc",
         "here errno observe thread options::wrong options::environment observe::text observe::segment observe::mailbox \
-         observe::trace observe::shared profile start::page_heap start::hardening thread::admission thread::registry thread::nested::area \
+         observe::trace observe::numbered_path observe::shared profile start::page_heap start::hardening thread::admission thread::registry thread::nested::area \
          govern::background govern::limits statics thread::tls thread::mode thread::nested observe::telemetry observe::report \
          govern::notice observe::profile_file sampling govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
          heaps caches hints batch sizes options observe::stats observe::json observe::inspect options::remote \

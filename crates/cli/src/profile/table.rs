@@ -44,6 +44,11 @@ fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Meas
         format::count(profile.samples),
         format::bytes(profile.interval)
     );
+    let samples = match profile.exact.objects {
+        0 => samples,
+        _ if profile.live_samples == 0 => "exact, by debug=audit".to_owned(),
+        known => format!("{} objects exact, by debug=audit; the others {samples}", format::count(known)),
+    };
     let (bytes, objects) = (bytes(sum.bytes), objects(sum.objects));
     let what = match measure {
         Measure::Captive => format!("{bytes} of free memory held by {objects} live objects"),

@@ -32,6 +32,7 @@ fn sample() -> Profile {
         live: count(7),
         peak: count(8),
         total: count(14),
+        exact: count(2),
         sites: vec![site(&[0x1234, 0x2345, 0x3456], 5), site(&[0x1111], 2), site(&[], 1)],
         maps: vec![map],
         ..Profile::default()
@@ -47,6 +48,7 @@ fn a_written_profile_is_the_same_when_it_is_read() {
     let again = Profile::parse("some.profile", &profile.bytes()).unwrap();
     assert_eq!(numbers(&again), numbers(&profile));
     assert_eq!((again.live, again.peak, again.total), (profile.live, profile.peak, profile.total));
+    assert_eq!(again.exact, profile.exact);
 }
 
 #[test]

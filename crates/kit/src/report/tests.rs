@@ -161,3 +161,15 @@ fn each_misuse_has_words_of_its_own() {
     texts.dedup();
     assert_eq!(texts.len(), all.len());
 }
+
+#[test]
+fn leaks_of_one_place_are_summed() {
+    let line = |same, bytes, buffers, held| text(leak_line(&Lost { same, bytes, buffers, held }));
+    assert_eq!(line(1, 24, 0, 0), "craton: BUG leak: nothing leads to a buffer");
+    assert_eq!(
+        line(3, 80, 1, 10),
+        "craton: BUG leak: nothing leads to a buffer and to 2 more that were allocated there, 80 bytes in all; \
+         1 buffer of 10 bytes hangs on it"
+    );
+    assert!(line(1, 1, 2, 20).ends_with("; 2 buffers of 20 bytes hang on it"));
+}

@@ -6,7 +6,7 @@
 //! **Unsafe.** Releases, after a fork, locks taken before it.
 
 use crate::statics::{
-    HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, PROFILE, PROFILE_FILE, REGISTRY, SETTING_UP, STATS_FILE, TRACE,
+    DEBUG_FILE, HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, PROFILE, PROFILE_FILE, REGISTRY, SETTING_UP, STATS_FILE, TRACE,
 };
 use craton_os::Rank;
 
@@ -28,7 +28,7 @@ macro_rules! lock {
     };
 }
 
-const LOCKS: [Entry; 13] = [
+const LOCKS: [Entry; 14] = [
     lock!(SetUp: SETTING_UP.),
     lock!(LimitCallback: LIMITS.callback.function.),
     lock!(ThreadCaches: REGISTRY.),
@@ -42,6 +42,7 @@ const LOCKS: [Entry; 13] = [
     lock!(TracePath: TRACE.path.),
     lock!(Profile: PROFILE.),
     lock!(ProfilePath: PROFILE_FILE.),
+    lock!(ReportsPath: DEBUG_FILE.),
 ];
 
 const _: () = {

@@ -149,9 +149,11 @@ pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) ->
     // The kit, in use, must see the request first.
     let may_take = !zero && align <= PAGE_SIZE && !debug::sees_large();
     let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
-    let object = if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand };
-    sampling::count_large(object, size);
-    object
+    if at_hand.is_null() {
+        return malloc_large_anew(size, align, zero, family);
+    }
+    sampling::count_large(at_hand, size);
+    at_hand
 }
 
 #[cold]
@@ -178,6 +180,8 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut 
             govern::count_refusal(size);
         }
     }
+    // Not the kit's buffers, whose frees end no sample.
+    sampling::count_large(object, size);
     govern::run_chores();
     with_errno(object, saved)
 }

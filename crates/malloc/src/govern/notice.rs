@@ -5,7 +5,7 @@ use crate::statics::{HEAP, LIMITS};
 use crate::thread::nested;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::{CLASSES, size_of_class};
-use craton_os::{Line, precise_ns, process};
+use craton_os::{Line, precise_ns, probe, process};
 
 const EVERY_NS: u64 = 60_000_000_000;
 
@@ -16,6 +16,7 @@ fn is_due(next_ns: &AtomicU64, now_ns: u64) -> bool {
 
 #[cold]
 pub(super) fn soft(limit: u64, used: u64) {
+    probe::soft_limit(limit as usize, used as usize);
     if is_due(&LIMITS.next_lines_ns[0], precise_ns()) {
         let line = size(Line::new().text("craton: the soft limit of "), limit);
         print(size(line.text(" is passed, and no more memory is free: "), used).text(" in use"), used);
@@ -24,6 +25,7 @@ pub(super) fn soft(limit: u64, used: u64) {
 
 #[cold]
 pub(super) fn hard(limit: u64, request: usize) {
+    probe::hard_limit(limit as usize, request);
     if is_due(&LIMITS.next_lines_ns[1], precise_ns()) {
         let used = HEAP.used();
         let line = size(Line::new().text("craton: the hard limit of "), limit).text(" refused a request of ");

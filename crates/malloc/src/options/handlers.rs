@@ -6,14 +6,14 @@
 use crate::debug;
 use crate::govern;
 use crate::govern::background::Mode;
+use crate::observe::recording;
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
-use crate::observe::{profile_file, recording};
 use crate::profile;
 use crate::start::set_up;
 use crate::statics::{
-    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, PROFILE, SHARED, STATS, STATS_FILE,
-    STATS_TO,
+    ADMISSION, BACKGROUND, DEBUG_FILE, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, PROFILE, PROFILE_FILE,
+    SHARED, STATS, STATS_FILE, STATS_TO,
 };
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
@@ -44,6 +44,7 @@ fn handler(key: Key) -> Handler {
         ),
         Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
         Key::Debug => Text(|v| debug::set(v, set_up), |t| KIT.show_option(|text| _ = t.bytes(text))),
+        Key::DebugFile => Text(|v| DEBUG_FILE.set(v), |t| DEBUG_FILE.show(t)),
         Key::GuardSample => Text(set_sample, |t| {
             let every = KIT.sample();
             _ = if every == debug::AUTO { t.text("auto") } else { t.number(every) };
@@ -64,7 +65,7 @@ fn handler(key: Key) -> Handler {
         }),
         Key::ProfileEvery => Text(set_profile_every, |t| show_or_off(t, PROFILE.due.every_ns() / SECOND_NS)),
         Key::ProfileGrowth => Text(set_profile_growth, |t| show_or_off(t, PROFILE.due.growth())),
-        Key::ProfileFile => Text(profile_file::set_path, profile_file::show_path),
+        Key::ProfileFile => Text(|v| PROFILE_FILE.set(v), |t| PROFILE_FILE.show(t)),
         Key::Quarantine => Any(|n| KIT.set_quarantine(n as usize), || KIT.quarantine() as u64),
         Key::ReleaseRate => Text(set_rate, |t| {
             let rate = BACKGROUND.rate();

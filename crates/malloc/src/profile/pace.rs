@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_kit::{geometric, uniform};
 
 /// Bytes between two samples by default.
-pub(crate) const USUAL: u64 = 512 << 10;
+const USUAL: u64 = 512 << 10;
 const MOST: u64 = 1 << 30;
 /// At this interval no program's samples take long: 10 GB a second are 600 of them.
 const MOST_FOR_TIME: u64 = 16 << 20;

@@ -17,7 +17,7 @@
 use core::mem::offset_of;
 use core::slice;
 use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
-use craton_os::{Mutex, Rank, mapping, process, thp};
+use craton_os::{Mutex, Rank, mapping, probe, process, thp};
 
 /// "\0CRATONP", little-endian.
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATONP");
@@ -42,7 +42,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.objects += other.objects;
     }
@@ -62,11 +62,11 @@ pub(crate) struct Header {
     header_bytes: u32,
     site_bytes: u32,
     depth: u32,
-    pub(crate) sites: u64,
+    sites: u64,
     /// Odd during a change.
     sequence: AtomicU64,
     /// Behind the sites, in a file; else 0.
-    pub(crate) maps_bytes: u64,
+    maps_bytes: u64,
     pid: u64,
     /// Present bytes between samples.
     interval: u64,
@@ -84,6 +84,8 @@ pub(crate) struct Header {
     peak: Count,
     total: Count,
     short: Count,
+    /// In a file: the live objects that `debug=audit` knows, whose sites follow; also in `live`.
+    exact: Count,
 }
 
 #[repr(C)]
@@ -113,6 +115,29 @@ pub(crate) struct Sample {
     pub(crate) objects: u64,
     pub(crate) at_ns: u64,
     pub(crate) site: usize,
+}
+
+pub(crate) const SITE_BYTES: usize = size_of::<Site>();
+
+/// A file's site of live objects alone.
+pub(crate) fn live_site(frames: &[usize], live: Count) -> [u8; SITE_BYTES] {
+    let mut bytes = [0; SITE_BYTES];
+    let frames = &frames[..frames.len().min(DEPTH)];
+    let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+    put(offset_of!(Site, frames_used), frames.len() as u64);
+    for at in [offset_of!(Site, live), offset_of!(Site, peak), offset_of!(Site, total)] {
+        put(at, live.bytes);
+        put(at + 8, live.objects);
+    }
+    frames.iter().enumerate().for_each(|(i, pc)| put(offset_of!(Site, frames) + 8 * i, *pc as u64));
+    bytes
+}
+
+/// A sample that was freed.
+struct Ended {
+    size: usize,
+    bytes: u64,
+    lived_ns: u64,
 }
 
 #[repr(C)]
@@ -199,15 +224,16 @@ impl Tables {
 
     /// Returns whether it was a sample. `now`: unless the object lives on elsewhere.
     pub(crate) fn remove(&self, address: usize, now: Option<fn() -> u64>) -> bool {
-        let removed = self.may_have(address)
-            && self.with(false, |all| {
-                let place = all.find(hidden(address));
-                place.inspect(|place| all.change(|all| all.remove(*place, now))).is_some()
-            }) == Some(true);
-        if removed {
-            self.near(address).fetch_sub(1, Relaxed);
-        }
-        removed
+        let found = self.may_have(address).then(|| {
+            self.with(false, |all| {
+                let place = all.find(hidden(address))?;
+                Some(all.change(|all| all.remove(place, now)))
+            })
+        });
+        let Some(Ended { size, bytes, lived_ns }) = found.flatten().flatten() else { return false };
+        self.near(address).fetch_sub(1, Relaxed);
+        probe::sample_free(address, size, bytes as usize, lived_ns as usize);
+        true
     }
 
     pub(crate) fn live_bytes(&self) -> u64 {
@@ -231,14 +257,30 @@ fn hidden(address: usize) -> usize {
 }
 
 impl All {
-    /// Header and sites, as in a file.
-    pub(crate) fn parts(&self) -> [&[u8]; 2] {
-        let used = &self.sites[..self.header.sites as usize];
+    /// The header of a file: with `sites` more of `exact` objects, and the text of the mappings.
+    pub(crate) fn header_of_file(&self, sites: u64, exact: Count, maps_bytes: u64) -> [u8; size_of::<Header>()] {
+        let mut bytes = [0; size_of::<Header>()];
         // SAFETY: plain words without padding; the header's counter changes under the lock only.
-        unsafe {
-            let header = slice::from_raw_parts((&raw const self.header).cast(), size_of::<Header>());
-            [header, slice::from_raw_parts(used.as_ptr().cast(), size_of_val(used))]
+        bytes.copy_from_slice(unsafe { slice::from_raw_parts((&raw const self.header).cast(), size_of::<Header>()) });
+        let mut live = self.header.live;
+        live.add(exact);
+        let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+        put(offset_of!(Header, sites), self.header.sites + sites);
+        put(offset_of!(Header, sequence), 0);
+        put(offset_of!(Header, maps_bytes), maps_bytes);
+        put(offset_of!(Header, pid), process::id().into());
+        for (at, count) in [(offset_of!(Header, live), live), (offset_of!(Header, exact), exact)] {
+            put(at, count.bytes);
+            put(at + 8, count.objects);
         }
+        bytes
+    }
+
+    /// As in a file.
+    pub(crate) fn sites(&self) -> &[u8] {
+        let used = &self.sites[..self.header.sites as usize];
+        // SAFETY: plain words without padding.
+        unsafe { slice::from_raw_parts(used.as_ptr().cast(), size_of_val(used)) }
     }
 
     fn change<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
@@ -285,16 +327,16 @@ impl All {
         live
     }
 
-    fn remove(&mut self, place: usize, now: Option<fn() -> u64>) {
-        let Sample { bytes, objects, at_ns, site, .. } = self.samples[place];
+    fn remove(&mut self, place: usize, now: Option<fn() -> u64>) -> Ended {
+        let Sample { size, bytes, objects, at_ns, site, .. } = self.samples[place];
         let count = Count { bytes, objects };
         self.keep_peak(site);
         let (header, site) = (&mut self.header, &mut self.sites[site]);
         header.live.sub(count);
         site.live.sub(count);
         header.live_samples -= 1;
-        if let Some(now) = now {
-            let lived_ns = now().saturating_sub(at_ns);
+        let lived_ns = now.map_or(0, |now| now().saturating_sub(at_ns));
+        if now.is_some() {
             site.freed += objects;
             site.lived_us = site.lived_us.saturating_add((lived_ns / 1000).saturating_mul(objects));
             if lived_ns < SHORT_NS {
@@ -303,6 +345,7 @@ impl All {
             }
         }
         self.close_gap(place);
+        Ended { size, bytes, lived_ns }
     }
 
     /// Before the site changes.

@@ -31,6 +31,7 @@ pub enum Rank {
     TracePath,
     Profile,
     ProfilePath,
+    ReportsPath,
 }
 
 #[cfg(all(debug_assertions, not(loom)))]
@@ -63,7 +64,7 @@ mod witness {
     use crate::{Line, thread};
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
-    const RANKS: usize = Rank::ProfilePath as usize + 1;
+    const RANKS: usize = Rank::ReportsPath as usize + 1;
     const THREADS: usize = 64;
 
     /// Only the holder changes it.

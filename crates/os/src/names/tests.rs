@@ -55,7 +55,7 @@ fn a_stack_is_printed_a_line_a_frame() {
     let tree = crate::tests::Tree::new();
     let file = std::fs::File::create(tree.path("out")).unwrap();
     let address = craton_names_test_function as *const () as usize;
-    print_stack(file.as_raw_fd(), &[address + 4, 8]);
+    print_stack(&[address + 4, 8], |line| line.write_to(file.as_raw_fd()));
     let lines = std::fs::read_to_string(tree.path("out")).unwrap();
     let exe = std::env::current_exe().unwrap();
     let offset = describe(address).unwrap().offset() + 4;

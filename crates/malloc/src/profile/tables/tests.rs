@@ -101,8 +101,19 @@ fn a_file_begins_with_the_header_and_has_every_site() {
     let tables = tables();
     tables.add(sample(0x1000, 500), &[7, 8], 1);
     tables.add(sample(0x2000, 500), &[9], 1);
-    let parts = read(&tables, |all| all.parts().map(Box::<[u8]>::from));
-    assert!(parts[0].starts_with(b"\0CRATONP"));
-    assert_eq!(parts[1].len(), 2 * size_of::<Site>());
+    let exact = Count { bytes: 70, objects: 7 };
+    let (header, sites) = read(&tables, |all| (all.header_of_file(3, exact, 99), Box::<[u8]>::from(all.sites())));
+    let word = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().unwrap());
+    assert!(header.starts_with(b"\0CRATONP"));
+    assert_eq!(sites.len(), 2 * SITE_BYTES);
+    let (live, known) = (offset_of!(Header, live), offset_of!(Header, exact));
+    assert_eq!((word(offset_of!(Header, sites)), word(offset_of!(Header, maps_bytes))), (5, 99));
+    assert_eq!((word(live), word(live + 8), word(known), word(known + 8)), (1070, 17, 70, 7));
+    assert_eq!(word(offset_of!(Header, sequence)), 0, "no change is under way");
+    let site = live_site(&[5, 6], exact);
+    let word = |at: usize| u64::from_ne_bytes(site[at..at + 8].try_into().unwrap());
+    let frames = offset_of!(Site, frames);
+    assert_eq!((word(offset_of!(Site, frames_used)), word(frames), word(frames + 8)), (2, 5, 6));
+    assert_eq!((word(offset_of!(Site, live)), word(offset_of!(Site, live) + 8)), (70, 7));
     read(&tables, |all| assert_eq!(all.header.sequence.load(Ordering::Relaxed), 4));
 }
