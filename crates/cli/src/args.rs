@@ -5,6 +5,7 @@
 mod core;
 mod live;
 mod profile;
+mod run;
 mod serve;
 mod tune;
 
@@ -18,8 +19,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
 use craton_lab::measure::server::results::Pattern;
 use craton_tables::amount::size;
-use craton_tables::options::OPTIONS;
 pub use profile::Profile;
+pub use run::{Checked, Run};
 pub use serve::Serve;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,8 +46,8 @@ pub use tune::Tune;
 `craton help COMMAND` shows a command's options and examples.
 
 Exit status: 1 when something failed, 2 for wrong usage. `craton run` exits with
-the status of its program; `craton set` exits with 3 when the process has not
-read the request yet."
+the status of its program, or one for bugs and leaks; `craton set` exits with 3
+when the process has not read the request yet."
 )]
 pub struct Args {
     /// What to do.
@@ -81,34 +82,6 @@ pub enum Task {
     Top(Top),
     /// Make, inspect and repair files of persistent heaps
     Heap(Heap),
-}
-
-/// `craton run`.
-#[derive(Debug, Group)]
-#[command(after_help = run_help())]
-pub struct Run {
-    /// At the end, print on standard error which processes Craton served, and how many allocations
-    #[arg(long)]
-    pub stats: bool,
-    /// Record the requests to the page heap into FILE, for `craton replay`; %p becomes the process
-    /// id
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
-    /// Write the heap profile into FILE at exit, for `craton profile`; %p becomes the process id
-    #[arg(
-        long,
-        value_name = "FILE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "craton-%p.profile"
-    )]
-    pub profile: Option<PathBuf>,
-    /// Set an option of the library; the list is below
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
-    pub options: Vec<Setting>,
-    /// The program to run, and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub command: Vec<OsString>,
 }
 
 /// `craton compare`.
@@ -469,31 +442,6 @@ fn process(text: &str) -> Result<u32, String> {
 
 fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "give a whole number below 2^64, such as 100".to_owned())
-}
-
-/// The help of `craton run` behind its options, with those of the library.
-fn run_help() -> String {
-    let list: String =
-        OPTIONS.iter().map(|option| format!("  {}={}\n      {}\n", option.key, option.form, option.text)).collect();
-    format!(
-        "Examples:
-  craton run -- redis-server --port 7000
-  craton run --stats -- python3 script.py
-  craton run -o thp=always -o stats_file=/var/tmp/stats.json -- ./my-program
-  craton run --trace server.trace -- ./my-server
-
-Options of the library (docs/options.md has the details):
-{list}
-The library is the file that CRATON_LIBRARY names, else libcraton.so beside this
-program, in ../lib or in ../lib/craton. It precedes the libraries of LD_PRELOAD,
-and the options follow those of CRATON_OPTIONS. Craton cannot serve programs that
-are linked statically or run set-uid. Without --stats craton becomes CMD, by
-exec. With it, craton waits for CMD and forwards signals to it.
-docs/statistics.md explains the numbers.
-
-Exit status: that of CMD, with --stats 128 plus the signal that ended it; 1 when
-CMD cannot be started, 2 for wrong usage, a bad option or a bad CRATON_LIBRARY."
-    )
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {

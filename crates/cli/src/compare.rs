@@ -10,6 +10,7 @@ mod report;
 use crate::allocators::{self, Allocators};
 use crate::args;
 use crate::failure::Failure;
+use crate::options;
 use crate::output::{Output, command};
 use crate::program;
 use crate::progress::Line;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
+    options::agree(&args.options)?;
     program::check(args::program(&args.command)?)?;
     let allocators = allocators::find(args.peers.as_deref(), &args.options)?;
     let processors = processors(args.pin.as_deref())?;

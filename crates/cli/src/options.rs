@@ -4,6 +4,7 @@
 //! would run without one. The library finds errors that depend on the process, such as a limit
 //! above another. The last setting of a key counts.
 
+use crate::failure::Failure;
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Choice, Form, LIMIT_LEAST, OPTIONS, PATH_MOST, When};
@@ -16,6 +17,8 @@ use std::path::Path;
 pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_DIR: &[u8] = b"stats_dir=";
 const STATS_FILE: &[u8] = b"stats_file=";
+const DEBUG_FILE: &[u8] = b"debug_file=";
+const DEBUG: &[u8] = b"debug=";
 /// The library takes no longer path.
 const LONGEST_FILE: usize = 490;
 const LONGEST_DEBUG: usize = 256;
@@ -75,6 +78,10 @@ impl Setting {
                 Ok(Self(OsString::from_vec([key.as_bytes(), b"=", bytes].concat())))
             }
         }
+    }
+
+    pub fn debug_file(path: &OsStr) -> Self {
+        Self(OsString::from_vec([DEBUG_FILE, path.as_bytes()].concat()))
     }
 
     pub fn stats_dir(path: &OsStr) -> Self {
@@ -152,6 +159,37 @@ pub fn check(setting: &OsStr) -> Result<(), String> {
     }
 }
 
+/// Settings that are right alone may contradict each other.
+///
+/// # Errors
+/// A soft limit above the hard one before it, which the library would refuse.
+pub fn agree(settings: &[Setting]) -> Result<(), Failure> {
+    let limit = |value: &str| match value.strip_suffix('%') {
+        Some(percent) => Some((true, decimal(percent.as_bytes())?)),
+        None => Some((false, size(value.as_bytes())?)),
+    };
+    let mut hard: Option<&str> = None;
+    for setting in settings.iter().filter_map(|Setting(text)| text.to_str()) {
+        match setting.split_once('=') {
+            Some(("hard_limit", value)) => hard = Some(value),
+            Some(("soft_limit", soft)) => {
+                let (own, other) = (limit(soft), hard.and_then(limit));
+                if let (Some((unit, soft)), Some((other_unit, most))) = (own, other)
+                    && unit == other_unit
+                    && soft > most
+                {
+                    let hard = hard.unwrap_or_default();
+                    return Err(Failure::Usage(format!(
+                        "-o {setting}: above hard_limit={hard}; lower it, or raise that"
+                    )));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn takes(form: Form, value: &str) -> bool {
     let in_bytes = |least, most| size(value.as_bytes()).is_some_and(|n| (least..=most).contains(&n));
     let is_other = match form {
@@ -213,6 +251,15 @@ pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
 
 pub fn stats_dir(options: &OsStr) -> Option<&OsStr> {
     last(options, STATS_DIR)
+}
+
+pub fn debug_file(options: &OsStr) -> Option<&OsStr> {
+    last(options, DEBUG_FILE)
+}
+
+/// Whether `debug` turns any check on.
+pub fn checks(options: &OsStr) -> bool {
+    last(options, DEBUG).is_some_and(|checks| !["0", "none"].iter().any(|none| checks == *none))
 }
 
 fn last<'a>(options: &'a OsStr, key: &[u8]) -> Option<&'a OsStr> {

@@ -1,15 +1,23 @@
 //! `craton run`: a program on Craton.
 //!
-//! **What.** Becomes the program, by `exec`; with `--stats` one process stays ([`served`]). The
-//! program gets the default SIGPIPE, which Rust's runtime changes.
+//! **What.** Becomes the program, by `exec`; with `--stats`, or where the debugging kit's reports
+//! matter ([`checked`]), one process stays ([`served`]). The program gets the default SIGPIPE,
+//! which Rust's runtime changes.
 //!
 //! **Cost.** Less than a millisecond.
 
+mod checked;
+mod code_quality;
 mod ended;
+mod findings;
 mod forward;
 mod group;
+mod kinds;
 mod record;
+mod reports;
+mod sarif;
 mod served;
+mod suppress;
 
 pub use ended::contents;
 
@@ -19,14 +27,16 @@ use crate::library;
 use crate::options::{self, Setting};
 use crate::program::{self, Obstacle};
 use crate::terminal::say;
+use checked::Checked;
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// Without `--stats` it returns only on failure.
+/// Where no process stays it returns only on failure.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let name = args::program(&args.command)?;
+    options::agree(&args.options)?;
     let library = library::find()?;
     let mut command = Command::new(name);
     command.args(&args.command[1..]);
@@ -47,11 +57,13 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let trace = file("trace", "trace", &args.trace)?;
     let profile = file("profile_file", "profile", &args.profile)?;
     let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).chain(profile).collect();
-    if args.stats {
-        return served::run(command, args, &settings);
+    let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &settings);
+    let checked = Checked::of(&args.checked, &asked)?;
+    if args.stats || checked.is_some() {
+        return served::run(command, args, &asked, checked);
     }
     if !settings.is_empty() {
-        command.env(options::VARIABLE, options::merge(env::var_os(options::VARIABLE).as_deref(), &settings));
+        command.env(options::VARIABLE, asked);
     }
     obstacle.iter().for_each(|(_, line)| say(line));
     Err(program::cannot_start(name, &command.exec()))

@@ -75,6 +75,40 @@ fn options_have_the_form_of_a_setting() {
     wrong(&["run", "-o"], &["-o"]);
 }
 
+/// Each command that takes options of a heap.
+#[test]
+fn a_wrong_option_of_any_command_ends_with_2_before_anything_runs() {
+    let place = Place::new("wrong-options");
+    let (made, trace) = (place.path("made"), place.path("absent.trace"));
+    let touch = ["--", "touch", &made];
+    for option in ["nonsense=1", "thp", "thp=on", "hard_limit=-5", "=", "", "release_rate=1X"] {
+        wrong(&[&["run", "-o", option], &touch[..]].concat(), &[]);
+        wrong(&[&["run", "--stats", "-o", option], &touch[..]].concat(), &[]);
+        wrong(&[&["run", "--json", &made, "-o", option], &touch[..]].concat(), &[]);
+        wrong(&[&["compare", "--peers", "none", "--json", &made, "-o", option], &touch[..]].concat(), &[]);
+        // The trace would be missing, with status 1.
+        wrong(&["replay", &trace, "--json", &made, "-o", option], &[]);
+        // Process 1 is not ours.
+        wrong(&["set", "1", option], &[]);
+        for task in
+            [&["tune", &trace] as &[&str], &["core", "1"], &["lab", "run", "speed"], &["profile", "1"], &["get", "1"]]
+        {
+            wrong(&[task, &["-o", option]].concat(), &["-o"]);
+        }
+    }
+    let both = |hard: &str, soft: &str| [format!("hard_limit={hard}"), format!("soft_limit={soft}")];
+    for (hard, soft) in [("1G", "2G"), ("50%", "60%")] {
+        let [hard, soft] = both(hard, soft);
+        let why = format!("-o {soft}: above {hard}; lower it, or raise that");
+        wrong(&[&["run", "-o", &hard, "-o", &soft], &touch[..]].concat(), &[&why]);
+        wrong(&[&["compare", "-o", &hard, "-o", &soft], &touch[..]].concat(), &[&why]);
+    }
+    assert!(!std::fs::exists(&made).unwrap(), "something ran, or a file was made");
+    let [hard, soft] = both("2G", "1G");
+    assert_eq!(said(&mut craton([&["run", "-o", &hard, "-o", &soft], &touch[..]].concat())).status, 0);
+    assert!(std::fs::exists(&made).unwrap());
+}
+
 #[test]
 fn numbers_have_limits() {
     for runs in ["0", "-1", "x", "", "1.5"] {

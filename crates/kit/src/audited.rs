@@ -57,8 +57,8 @@ impl<P: Process> Audited<'_, P> {
     /// # Errors
     /// The first of `act`.
     pub fn each<E>(&self, mut act: impl FnMut(&[usize], Sum) -> Result<(), E>) -> Result<(), E> {
-        let used = self.sums.iter().enumerate().filter(|(_, sum)| sum.objects > 0);
-        used.map(|(number, sum)| act(self.kit.stacks.frames(number as u32), *sum)).collect()
+        let mut used = self.sums.iter().enumerate().filter(|(_, sum)| sum.objects > 0);
+        used.try_for_each(|(number, sum)| act(self.kit.stacks.frames(number as u32), *sum))
     }
 }
 

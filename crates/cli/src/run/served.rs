@@ -1,6 +1,7 @@
-//! `craton run --stats`. At exit processes write [`record`]s to a private file; one that ends by a
-//! signal or `_exit` leaves its page of statistics, and gets a sentence ([`ended`]).
+//! `craton run` where a process stays. At exit processes write [`record`]s to a private file; one
+//! that ends by a signal or `_exit` leaves its page of statistics, and gets a sentence ([`ended`]).
 
+use super::checked::Checked;
 use super::group::Group;
 use super::record::{self, Record};
 use super::{ended, forward};
@@ -12,6 +13,7 @@ use crate::terminal::{Stream, plain, say};
 use craton_inspect::Published;
 use std::collections::HashSet;
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -24,17 +26,23 @@ use tempfile::TempDir;
 /// Of a `stats_file`'s directory.
 const LONGEST: usize = 400;
 
-pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
+/// `asked`: the library's options.
+pub fn run(
+    mut command: Command,
+    args: &args::Run,
+    asked: &OsStr,
+    checked: Option<Checked<'_>>,
+) -> Result<ExitCode, Failure> {
     let directory = directory().map_err(|e| {
         let place = place();
         let what = format!("cannot create a directory for statistics in {}", place.display());
         format!("{what}: {e}; set TMPDIR to one that can be written")
     })?;
     let file = directory.path().join("stats");
-    let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), settings);
-    let pages = options::stats_dir(&asked).map_or_else(|| directory.path().to_owned(), PathBuf::from);
+    let pages = options::stats_dir(asked).map_or_else(|| directory.path().to_owned(), PathBuf::from);
     let own = [Setting::stats_file(file.as_os_str()), Setting::stats_dir(pages.as_os_str())];
-    command.env(options::VARIABLE, options::merge(Some(&asked), &own));
+    let reports = checked.as_ref().map(|_| Checked::setting(directory.path()));
+    command.env(options::VARIABLE, options::merge(Some(asked), own.iter().chain(&reports)));
 
     let (group, start_ns) = (Group::ours(), now_ns());
     forward::start();
@@ -45,7 +53,7 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
         .map_err(|e| format!("cannot wait for {}: {e}", args.command[0].display()))?;
 
     let lines = fs::read(&file).unwrap_or_default();
-    if let Some(wanted) = options::stats_file(&asked).map(Path::new) {
+    if let Some(wanted) = options::stats_file(asked).map(Path::new) {
         let target = OpenOptions::new().append(true).create(true).open(wanted);
         if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
             let line = format!("stats_file: cannot append to {}: {e}", wanted.display());
@@ -59,8 +67,12 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
     let left: Vec<Published> = Published::in_folder(&pages).into_iter().filter(is_left).collect();
     records.extend(left.iter().map(Record::of));
     say(&ended::sentences(&left, child.id(), status, Group::ours().since(group)));
-    say(&report(&records, status, args));
-    Ok(ExitCode::from(code(status)))
+    if args.stats || records.is_empty() {
+        say(&report(&records, status, args));
+    }
+    let status = code(status);
+    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, !records.is_empty()));
+    status.map(ExitCode::from)
 }
 
 /// The clock of [`Published::since_ns`].

@@ -1,0 +1,186 @@
+//! `craton run` with a word about the debugging kit's reports: they are read at the end, named by
+//! file and line, suppressed by rules, written as documents, and decide the exit status.
+//!
+//! **Failure.** Bad rules and files that cannot be written end `craton` with status 2 or 1 before
+//! anything runs. Where nothing was served, nothing was checked: status 1.
+
+use super::code_quality;
+use super::findings::{Finding, Namer, findings};
+use super::reports::{self, Reports};
+use super::sarif::{self, Invocation};
+use super::suppress::Rules;
+use crate::args;
+use crate::failure::Failure;
+use crate::options::{self, Setting};
+use crate::output::{Output, command};
+use crate::terminal::{plain, say};
+use craton_inspect::Call;
+use craton_lab::document::Document;
+use craton_lab::format::count;
+use craton_lab::ratios::Ratios;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "debug-";
+
+type Write = fn(&[Finding], &Invocation<'_>, &Path) -> Result<String, Failure>;
+
+pub struct Checked<'a> {
+    args: &'a args::Checked,
+    rules: Rules,
+    outputs: Vec<(Output, Write)>,
+    notes: Vec<String>,
+}
+
+impl<'a> Checked<'a> {
+    /// `None` without an option that asks for it. `asked`: the library's options.
+    ///
+    /// # Errors
+    /// As the module says.
+    pub fn of(args: &'a args::Checked, asked: &OsStr) -> Result<Option<Self>, Failure> {
+        if !args.is_asked() {
+            return Ok(None);
+        }
+        let rules = Rules::read(&args.suppress)?;
+        if options::debug_file(asked).is_some() {
+            let what = "debug_file cannot be set together with --json, --sarif, --code-quality, --suppress";
+            let advice = "they read the reports from a file of their own; leave it out";
+            return Err(Failure::Usage(format!("{what}, --bugs-exit or --leaks-exit: {advice}")));
+        }
+        let forms: [(&str, &Option<PathBuf>, Write); 3] = [
+            ("--json", &args.json, document),
+            ("--sarif", &args.sarif, |findings, invocation, root| Ok(sarif::text(findings, invocation, root))),
+            ("--code-quality", &args.code_quality, |findings, _, root| Ok(code_quality::text(findings, root))),
+        ];
+        let mut outputs: Vec<(Output, Write)> = Vec::new();
+        for (option, path, write) in forms {
+            let Some(path) = path else { continue };
+            if path == Path::new("-") {
+                let why = "standard output is CMD's; give a file";
+                return Err(Failure::Usage(format!("{option} -: {why}")));
+            }
+            let output = Output::open(option, path)?;
+            if outputs.iter().any(|(other, _)| other.is_same(&output)) {
+                let why = "another option writes the same file; give each its own";
+                return Err(Failure::Usage(format!("{option} {}: {why}", path.display())));
+            }
+            outputs.push((output, write));
+        }
+        let mut notes = Vec::new();
+        if !options::checks(asked) {
+            notes.push(
+                "no check of the debugging kit is on, so that only its samples report bugs; -o debug=all turns all on"
+                    .to_owned(),
+            );
+        }
+        Ok(Some(Self { args, rules, outputs, notes }))
+    }
+
+    /// The processes' option.
+    pub fn setting(folder: &Path) -> Setting {
+        Setting::debug_file(folder.join(format!("{FILE}%p")).as_os_str())
+    }
+
+    /// Reads the reports in `folder` and writes the documents; returns the exit status. `status`:
+    /// of the program. `is_served`: whether any process was.
+    ///
+    /// # Errors
+    /// A document cannot be written.
+    pub fn end(mut self, folder: &Path, status: u8, is_served: bool) -> Result<u8, Failure> {
+        let root = root();
+        let found = read(folder);
+        for (pid, reports) in &found {
+            let told: u64 = reports.all.iter().map(|report| report.lost.objects + report.lost.held_objects).sum();
+            if told < reports.lost_objects {
+                let (lost, told) = (count(reports.lost_objects), count(told));
+                self.notes.push(format!("process {pid} has lost {lost} buffers, of which the reports name {told}"));
+            }
+        }
+        let all: Vec<_> = found.into_iter().flat_map(|(_, reports)| reports.all).collect();
+        let findings = findings(&all, &mut Namer::new(root.clone()), &self.rules);
+        if !is_served {
+            self.notes.push("nothing was served, so that nothing was checked".to_owned());
+        }
+        let suppressed = findings.iter().filter(|finding| finding.is_suppressed()).count();
+        if suppressed > 0 {
+            self.notes.push(format!("{} suppressed by rules", many(suppressed, "finding")));
+        }
+        let unused =
+            self.rules.unused().map(|rule| format!("{}: the rule matched no report: {}", rule.place, rule.text));
+        self.notes.extend(unused);
+
+        let of_kind = |is_leak| findings.iter().filter(|f| !f.is_suppressed() && f.is_leak() == is_leak).count();
+        let (bugs, leaks) = (of_kind(false), of_kind(true));
+        let own = |asked: Option<u8>, default| Some(asked.unwrap_or(default)).filter(|own| *own != 0);
+        let chosen = match (bugs, leaks, status) {
+            (1.., _, _) => own(self.args.bugs_exit, args::Checked::BUGS_EXIT),
+            (0, 1.., 0) => own(self.args.leaks_exit, args::Checked::LEAKS_EXIT),
+            (0, 0, 0) if !is_served => Some(1),
+            _ => None,
+        };
+        let chosen = chosen.unwrap_or(status);
+        say(&summary(&findings, &root, &self.notes, bugs, leaks));
+        let typed: Vec<String> = command().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let invocation = Invocation { command: &typed, status: chosen, is_served, notes: &self.notes };
+        for (output, write) in &mut self.outputs {
+            output.write(&write(&findings, &invocation, &root)?)?;
+        }
+        Ok(chosen)
+    }
+}
+
+fn document(findings: &[Finding], invocation: &Invocation<'_>, _root: &Path) -> Result<String, Failure> {
+    let mut document = Document::new("reports", &command(), &[], findings.to_vec(), &Ratios::default());
+    document.notes = invocation.notes.to_vec();
+    Ok(document.text().map_err(|e| format!("cannot write the reports as JSON: {e}"))?)
+}
+
+/// By process, in the order of their numbers.
+fn read(folder: &Path) -> Vec<(u32, Reports)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let pid = |name: &str| name.strip_prefix(FILE)?.parse::<u32>().ok();
+    let mut found: Vec<(u32, Reports)> = entries
+        .filter_map(|entry| {
+            let pid = pid(entry.file_name().to_str()?)?;
+            Some((pid, reports::parse(pid, &String::from_utf8_lossy(&fs::read(entry.path()).ok()?))))
+        })
+        .collect();
+    found.sort_by_key(|(pid, _)| *pid);
+    found
+}
+
+/// Of the sources: the work tree of git around the present folder, else the folder.
+fn root() -> PathBuf {
+    let here = env::current_dir().unwrap_or_else(|_| "/".into());
+    let top = here.ancestors().find(|folder| folder.join(".git").exists());
+    top.map_or_else(|| here.clone(), Path::to_owned)
+}
+
+fn summary(findings: &[Finding], root: &Path, notes: &[String], bugs: usize, leaks: usize) -> String {
+    let mut text = format!("craton: {}, {}\n", many(bugs, "bug"), many(leaks, "leak"));
+    for finding in findings.iter().filter(|finding| !finding.is_suppressed()) {
+        let line = format!("{}{}: {}", finding.kind, place(finding.place.as_ref(), root), finding.message);
+        text += &format!("craton: {}\n", plain(&line));
+        for (role, calls) in finding.stacks().skip(1) {
+            let call = calls.iter().find(|call| call.line.is_some() && !call.is_of_language());
+            if call.is_some() {
+                text += &format!("craton:   {}{}\n", role.name(), plain(&place(call, root)));
+            }
+        }
+    }
+    notes.iter().for_each(|note| text += &format!("craton: {}\n", plain(note)));
+    text
+}
+
+/// ` at src/get.c:7 in get`.
+fn place(call: Option<&Call>, root: &Path) -> String {
+    let Some(Call { function, file: Some(file), line: Some(line), .. }) = call else { return String::new() };
+    let file = Path::new(file).strip_prefix(root).unwrap_or(Path::new(file));
+    format!(" at {}:{line} in {function}", file.display())
+}
+
+fn many(n: usize, what: &str) -> String {
+    format!("{} {what}{}", count(n as u64), if n == 1 { "" } else { "s" })
+}
