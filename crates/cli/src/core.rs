@@ -3,6 +3,7 @@
 //! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
 mod explore;
+mod memory;
 mod shell;
 
 use crate::args::{self, CoreTask};
@@ -10,30 +11,22 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, Watch, dump, histogram, leaks, log, refs, save,
-    stats, users, verify, whatis,
+    Group, Heap, Leaks, Log, Stats, Verdict, dump, histogram, leaks, log, refs, save, stats, users, verify, whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
+use memory::Opener;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Once;
 use std::thread::sleep;
-use std::time::Duration;
 
 /// Without `--all`.
 const SHOWN: usize = 20;
-/// Stops until no thread is changing the heap.
-const TRIES: u32 = 20;
 /// Stops before a heap counts as broken: a few marks change without a lock.
 const DOUBTS: u32 = 3;
-/// A stop that is announced.
-const NOTICED_S: f64 = 0.1;
-static ANNOUNCED: Once = Once::new();
-const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let (target, exe) = (target(args)?, args.exe.as_deref());
@@ -41,8 +34,9 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         return shell::run(args);
     }
     let mut json = Output::json(args.json.as_deref())?;
+    let opener = Opener::new(target, exe, &args.task);
     if let CoreTask::Save { file } = &args.task {
-        let memory = open(target, exe, true, &args.task)?;
+        let memory = opener.open(true)?.0;
         let bytes = save(&*memory, file)?;
         let line = format!("{}: {} of memory written to {}", memory.name(), format::bytes(bytes), file.display());
         let text = plain(&line) + "\n";
@@ -53,38 +47,69 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let mut stops = matches!(args.task, CoreTask::Leaks { .. } | CoreTask::Refs { .. });
     loop {
         attempt += 1;
-        let memory = open(target, exe, stops, &args.task)?;
-        let walk = if matches!(args.task, CoreTask::Stats) { Heap::count } else { Heap::find };
-        let done = walk(&*memory).map_err(Failure::from).and_then(|heap| {
-            let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
-            let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
-            if is_last { inspect(args, &heap, json.as_mut()) } else { Ok(None) }
+        let (memory, table) = opener.open(stops)?;
+        // Neither looks at objects.
+        let is_brief = matches!(args.task, CoreTask::Stats | CoreTask::Log { .. });
+        let walk = if is_brief { Heap::count_by } else { Heap::find_by };
+        let found = table.and_then(|table| walk(&*memory, table)).map_err(Failure::from).and_then(|heap| {
+            // Locks that are still held were held for long.
+            let is_calm = heap.broken.is_empty() || attempt > DOUBTS;
+            let is_last = is_calm || args.pid.is_none();
+            if is_last { inspect(args, &heap).map(Some) } else { Ok(None) }
         });
-        match done {
-            Ok(Some(code)) => return Ok(code),
-            Err(error) if memory.is_unchanged() => return Err(error),
+        let is_unchanged = memory.is_unchanged();
+        // The process goes on before its reader has read everything.
+        drop(memory);
+        match found {
+            Ok(Some(found)) if is_unchanged => return found.show(json.as_mut()),
+            Err(error) if is_unchanged => return Err(error),
             // The heap changed, or the process ran during a read without a stop.
             _ => stops = true,
         }
-        drop(memory);
-        sleep(BETWEEN);
+        sleep(memory::BETWEEN);
     }
 }
 
-/// Prints nothing and returns `None` if the heap has changed since.
-fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
-    let memory = heap.reader.memory;
-    let name = plain(&memory.name());
-    let failed = match &args.task {
+/// A command's result.
+struct Found {
+    text: String,
+    warnings: Vec<String>,
+    document: Option<String>,
+    /// By status 1.
+    failed: bool,
+}
+
+impl Found {
+    fn new<R: Serialize>(args: &args::Core, text: String, task: &str, rows: Vec<R>) -> Result<Self, Failure> {
+        let document = || Document::new(task, &command(), &[], rows, &Ratios::default()).text();
+        let document = args.json.is_some().then(document).transpose();
+        let document = document.map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
+        Ok(Self { text, warnings: Vec::new(), document, failed: false })
+    }
+
+    fn show(self, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+        self.warnings.iter().for_each(|warning| say(&format!("craton: {}\n", plain(warning))));
+        let printed = print(&self.text, json.as_deref());
+        if let (Some(json), Some(document)) = (json, self.document) {
+            json.write(&document)?;
+        }
+        printed?;
+        Ok(if self.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn inspect(args: &args::Core, heap: &Heap<'_>) -> Result<Found, Failure> {
+    let name = plain(&heap.reader.memory.name());
+    match &args.task {
         CoreTask::Stats => {
             let found = stats(heap)?;
-            show(memory, &stats_text(&name, &found), "core stats", vec![found], json)?.then_some(false)
+            Found::new(args, stats_text(&name, &found), "core stats", vec![found])
         }
         CoreTask::Leaks { all } => {
             let found = leaks(heap)?;
-            let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
-            found.warnings.iter().for_each(|warning| say(&format!("craton: {}\n", plain(warning))));
-            show(memory, &text, "core leaks", vec![found], json)?.then_some(any)
+            let (warnings, failed) = (found.warnings.clone(), found.lost_objects > 0);
+            let text = leaks_text(&name, &found, *all);
+            Ok(Found { warnings, failed, ..Found::new(args, text, "core leaks", vec![found])? })
         }
         CoreTask::Whatis { addresses } => {
             let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>()?;
@@ -92,12 +117,12 @@ fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Res
                 .iter()
                 .flat_map(|what| what.to_string().lines().map(|line| plain(line) + "\n").collect::<Vec<_>>())
                 .collect();
-            show(memory, &text, "core whatis", found, json)?.then_some(false)
+            Found::new(args, text, "core whatis", found)
         }
         CoreTask::Verify => {
             let found = verify(heap)?;
-            let (text, any) = (verify_text(&name, &found), !found.broken.is_empty());
-            show(memory, &text, "core verify", vec![found], json)?.then_some(any)
+            let failed = !found.broken.is_empty();
+            Ok(Found { failed, ..Found::new(args, verify_text(&name, &found), "core verify", vec![found])? })
         }
         CoreTask::Log { last } => {
             let found = log(heap, *last)?;
@@ -106,28 +131,26 @@ fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Res
                      in a new one";
                 return Err(format!("{name} keeps no log; {advice}").into());
             }
-            show(memory, &log_text(&name, &found), "core log", vec![found], json)?.then_some(false)
+            Found::new(args, log_text(&name, &found), "core log", vec![found])
         }
         CoreTask::Refs { address } => {
             let found = refs(heap, *address)?;
-            show(memory, &explore::refs_text(&name, &found), "core refs", vec![found], json)?.then_some(false)
+            Found::new(args, explore::refs_text(&name, &found), "core refs", vec![found])
         }
         CoreTask::Dump { address, bytes } => {
             let found = dump(heap, *address, *bytes)?;
-            show(memory, &explore::dump_text(&found), "core dump", vec![found], json)?.then_some(false)
+            Found::new(args, explore::dump_text(&found), "core dump", vec![found])
         }
         CoreTask::Users { all } => {
             let found = users(heap)?;
-            show(memory, &explore::users_text(&name, &found, *all), "core users", vec![found], json)?.then_some(false)
+            Found::new(args, explore::users_text(&name, &found, *all), "core users", vec![found])
         }
         CoreTask::Histogram { all } => {
             let found = histogram(heap);
-            show(memory, &explore::histogram_text(&name, &found, *all), "core histogram", vec![found], json)?
-                .then_some(false)
+            Found::new(args, explore::histogram_text(&name, &found, *all), "core histogram", vec![found])
         }
-        CoreTask::Save { .. } | CoreTask::Shell => Some(false),
-    };
-    Ok(failed.map(|failed| if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
+        CoreTask::Save { .. } | CoreTask::Shell => Err("the task has no heap to look at".to_owned().into()),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -152,70 +175,11 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
-/// Says how long the process will stand still, if one would notice.
-fn announce(pid: u32, task: &CoreTask) {
-    // By heaps of small objects, on a machine of 2 slow processors.
-    let ns_for_byte = match task {
-        CoreTask::Leaks { .. } | CoreTask::Refs { .. } => 13.0,
-        CoreTask::Users { .. } | CoreTask::Histogram { .. } => 8.0,
-        CoreTask::Save { .. } => 2.0,
-        CoreTask::Shell => 0.0,
-        _ => 3.0,
-    };
-    let Ok(page) = Watch::open(pid).and_then(|watch| watch.page()) else { return };
-    let seconds = page.heap_bytes() as f64 * ns_for_byte / 1e9;
-    if seconds >= NOTICED_S {
-        let heap = format::bytes(page.heap_bytes());
-        say(&format!("craton: process {pid} stands still for up to {seconds:.1} s while its heap of {heap} is read\n"));
-    }
-}
-
-/// Asleep, or stopped if `stops`.
-fn open(target: Target<'_>, exe: Option<&Path>, stops: bool, task: &CoreTask) -> Result<Box<dyn Memory>, String> {
-    if let (Target::Process(pid), false) = (target, stops)
-        && let Some(asleep) = Live::asleep(pid)?
-    {
-        return Ok(Box::new(asleep));
-    }
-    let memory: Box<dyn Memory> = match target {
-        Target::Process(pid) => {
-            // Not again at a further attempt.
-            ANNOUNCED.call_once(|| announce(pid, task));
-            Box::new(Live::stop(pid)?)
-        }
-        Target::Core(core) => Box::new(CoreFile::open(core, exe)?),
-    };
-    if let threads @ 1.. = memory.interrupted() {
-        let name = memory.name();
-        say(&format!(
-            "craton: {name}: the stop interrupts a system call in {threads} of its threads, which returns EINTR\n"
-        ));
-    }
-    Ok(memory)
-}
-
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
     Ok(Output::beside(json).write(text).map_err(|e| format!("cannot print what was found: {e}"))?)
 }
 
 /// Prints and writes nothing, and returns `false`, if the process has run since.
-fn show<R: Serialize>(
-    memory: &dyn Memory,
-    text: &str,
-    name: &str,
-    rows: Vec<R>,
-    json: Option<&mut Output>,
-) -> Result<bool, Failure> {
-    if !memory.is_unchanged() {
-        return Ok(false);
-    }
-    let printed = print(text, json.as_deref());
-    if let Some(json) = json {
-        json.document(&Document::new(name, &command(), &[], rows, &Ratios::default()))?;
-    }
-    printed.map(|()| true)
-}
-
 fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();

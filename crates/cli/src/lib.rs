@@ -60,7 +60,9 @@ pub fn main() -> ExitCode {
         Err(help) => usage::print(&help),
     };
     done.unwrap_or_else(|failure| {
-        terminal::say(&format!("craton: {failure}\n"));
+        if !terminal::is_reader_gone() {
+            terminal::say(&format!("craton: {failure}\n"));
+        }
         failure.status()
     })
 }

@@ -20,6 +20,13 @@ pub fn keep_large_files_an_error() {
     unsafe { libc::signal(libc::SIGXFSZ, nothing as *const () as libc::sighandler_t) };
 }
 
+/// Ctrl-C ends the programs that this one starts, and not it: `exec` drops the handler.
+pub fn outlive_interrupts() {
+    extern "C" fn nothing(_signal: i32) {}
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGINT, nothing as *const () as libc::sighandler_t) };
+}
+
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
 pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];

@@ -4,8 +4,17 @@ use craton_tables::plain::make_plain;
 use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub const WIDTH: usize = 80;
+
+/// Of standard output.
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Behind `| head`: a failure to write needs no line.
+pub fn is_reader_gone() -> bool {
+    READER_GONE.load(Relaxed)
+}
 
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -79,8 +88,10 @@ impl Stream {
         match self {
             Self::Out => {
                 let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes())?;
-                out.flush()
+                let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                let is_gone = written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
+                READER_GONE.fetch_or(is_gone, Relaxed);
+                written
             }
             Self::Err => io::stderr().lock().write_all(text.as_bytes()),
         }

@@ -3,6 +3,7 @@
 mod common;
 mod compare;
 mod core;
+mod core_copy;
 mod core_kit;
 mod documents;
 mod heap;

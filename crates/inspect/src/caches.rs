@@ -7,7 +7,7 @@ use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
-const MOST: u64 = 1 << 32;
+pub(crate) const MOST: u64 = 1 << 32;
 /// No Linux has more processors.
 pub(crate) const MOST_AREAS: u64 = 8192;
 
@@ -204,6 +204,20 @@ impl Cache {
     pub fn index_of(&self, slab: &CacheSlab, at: u64) -> Option<u64> {
         let i = at.checked_sub(slab.start)? / self.stride;
         (i < self.capacity).then_some(i)
+    }
+
+    /// By the slabs' bits: objects that are out, also with arrays and the depot, and constructed
+    /// ones on slabs.
+    pub fn counts(&self) -> (u64, u64) {
+        let (mut out, mut built) = (0, 0);
+        for slab in &self.slabs {
+            for i in 0..self.capacity {
+                let is_out = bit(&slab.out, i);
+                out += u64::from(is_out);
+                built += u64::from(!is_out && bit(&slab.built, i));
+            }
+        }
+        (out, built)
     }
 
     pub fn object(&self, slab: &CacheSlab, i: u64) -> u64 {

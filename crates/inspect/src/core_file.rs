@@ -1,7 +1,8 @@
 //! An ELF core file, from the kernel or gcore. Pages that it omits come from mapped files; a
 //! missing one is a warning, since written memory is in the core.
 
-use crate::memory::{MACHINE, Map, Memory, Thread, words};
+use crate::file_bytes::FileBytes;
+use crate::memory::{Held, MACHINE, Map, Memory, Thread, words};
 use crate::reader::{u32_in, word_in};
 use object::elf::{
     self, FileHeader64, NT_ARM_SVE, NT_AUXV, NT_FILE, NT_PRFPREG, NT_PRPSINFO, NT_PRSTATUS, NT_X86_XSTATE,
@@ -54,6 +55,7 @@ struct Notes {
 pub struct CoreFile {
     name: String,
     file: File,
+    bytes: Option<FileBytes>,
     segments: Vec<Segment>,
     notes: Notes,
     maps: Vec<Map>,
@@ -97,7 +99,9 @@ impl CoreFile {
             }
         };
         let maps = segments.iter().map(map).collect();
-        Ok(Self { name, file, segments, notes, maps, opened: RefCell::default(), missing: RefCell::default() })
+        // Without it, reads do.
+        let bytes = file.metadata().and_then(|is| FileBytes::new(&file, is.len() as usize)).ok();
+        Ok(Self { name, file, bytes, segments, notes, maps, opened: RefCell::default(), missing: RefCell::default() })
     }
 
     fn read_file(&self, at: u64, into: &mut [u8]) -> usize {
@@ -207,6 +211,16 @@ impl Notes {
 }
 
 impl Memory for CoreFile {
+    fn held(&self, at: u64) -> Held<'_> {
+        let i = self.segments.partition_point(|segment| segment.start <= at);
+        let segment = i.checked_sub(1).map(|i| self.segments[i]).filter(|segment| at < segment.held);
+        let place = |segment: Segment| {
+            let (from, to) = (segment.offset + (at - segment.start), segment.offset + (segment.held - segment.start));
+            self.bytes.as_ref()?.bytes().get(from as usize..to as usize)
+        };
+        segment.and_then(place).map_or(Held::Elsewhere, Held::Bytes)
+    }
+
     fn read(&self, at: u64, into: &mut [u8]) -> usize {
         let mut done = 0;
         while done < into.len() {

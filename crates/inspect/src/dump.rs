@@ -1,8 +1,8 @@
 //! An object's words, and their meaning.
 
 use crate::heap::Heap;
-use crate::leaks::Objects;
 use crate::names::Names;
+use crate::objects::Objects;
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ const BEFORE: u64 = 64;
 /// The memory or the library's tables cannot be read.
 pub fn dump(heap: &Heap<'_>, at: u64, most: u64) -> Result<Dump, String> {
     let objects = Objects::new(heap)?;
-    let object = objects.around(at).map(|i| objects.all[i]);
+    let object = objects.around(at).map(|(_, object)| object);
     let (address, bytes) = object.map_or((at & !7, 0), |object| (object.start, object.size));
     // Far from its beginning, an object's part around the address is shown.
     let first = if at - address < most { address } else { (at & !7).saturating_sub(BEFORE).max(address) };
@@ -68,8 +68,7 @@ fn printable(bytes: &[u8]) -> String {
 }
 
 fn target(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, word: u64) -> String {
-    if let Some(i) = objects.around(word) {
-        let object = objects.all[i];
+    if let Some((_, object)) = objects.around(word) {
         return match word - object.start {
             0 => format!("object of {} bytes", object.size),
             into => format!("{into} into the object of {} bytes at {:#x}", object.size, object.start),

@@ -4,6 +4,7 @@
 //! caller looks again.
 
 use crate::kit::Kit;
+use crate::locks;
 use crate::profile::{Count, Profile, Site};
 use crate::reader::Reader;
 use crate::table::Table;
@@ -26,5 +27,5 @@ pub(crate) fn add(profile: &mut Profile, reader: &Reader<'_>, table: &Table) -> 
         let stack = kit.stack(reader, number);
         profile.sites.push(Site { stack, live, peak: live, total: live, ..Site::default() });
     }
-    Ok(!kit.held)
+    Ok(!locks::are_records(reader, table)?)
 }

@@ -8,13 +8,14 @@ mod record;
 
 use crate::caches::{Caches, Place};
 use crate::kit::Kit;
-use crate::memory::Memory;
+use crate::memory::{Held, Memory};
 use crate::morph::Morph;
 use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::{Class, Table};
 use record::{Record, RecordShape};
 use serde::Serialize;
 use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// 64 TiB; more is damage.
 const MOST_PAGES: u64 = 1 << 33;
@@ -78,6 +79,25 @@ pub enum Span {
     Notes { first: u64, cache: u32 },
 }
 
+/// Of addresses, which no stranger chooses.
+#[derive(Debug, Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, address: u64) {
+        let product = (self.0 ^ address).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 pub struct Heap<'m> {
     pub reader: Reader<'m>,
     pub table: Table,
@@ -111,7 +131,7 @@ pub struct Heap<'m> {
     pub caches: Caches,
     pub kit: Kit,
     /// Free, without a mark.
-    pub(crate) unmarked: HashSet<u64>,
+    pub(crate) unmarked: HashSet<u64, BuildHasherDefault<AddressHasher>>,
     /// Free, on slabs' lists.
     pub on_slabs: u64,
     /// On all other free lists.
@@ -119,8 +139,6 @@ pub struct Heap<'m> {
     /// Of these, by class: on slabs of the class, and of the older class of slabs of two.
     pub(crate) cached: Vec<u64>,
     pub(crate) old_cached: Vec<u64>,
-    /// Slabs' lists were not followed: their counts say how many objects are out.
-    pub(crate) is_counted: bool,
     /// By threads: their data may be between two states.
     pub held: Vec<String>,
     pub broken: Vec<Broken>,
@@ -132,26 +150,28 @@ impl<'m> Heap<'m> {
     /// # Errors
     /// Not on Craton, another release, or required memory is missing.
     pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
-        let mut this = Self::outline(memory)?;
+        Self::find_by(memory, Table::of(memory)?)
+    }
+
+    /// By a table that was found before.
+    ///
+    /// # Errors
+    /// As [`Heap::find`].
+    pub fn find_by(memory: &'m dyn Memory, table: Table) -> Result<Self, String> {
+        let mut this = Self::outline_by(memory, table)?;
         this.check_caches();
         this.find_free()?;
         Ok(this)
     }
 
-    /// Enough for [`crate::stats`], and faster: slabs' counts instead of their lists, unless an
-    /// object cache or the debugging kit needs a look at objects.
+    /// Enough for [`crate::stats`], and fast: slabs' counts instead of their lists.
     ///
     /// # Errors
     /// As [`Heap::find`].
-    pub fn count(memory: &'m dyn Memory) -> Result<Self, String> {
-        let mut this = Self::outline(memory)?;
-        this.is_counted = this.caches.all.is_empty() && this.kit.buffers.is_empty();
-        if this.is_counted {
-            this.find_cached()?;
-        } else {
-            this.check_caches();
-            this.find_free()?;
-        }
+    pub fn count_by(memory: &'m dyn Memory, table: Table) -> Result<Self, String> {
+        let mut this = Self::outline_by(memory, table)?;
+        this.check_caches();
+        this.find_cached()?;
         Ok(this)
     }
 
@@ -161,8 +181,7 @@ impl<'m> Heap<'m> {
     /// # Errors
     /// As [`Heap::find`].
     pub fn outline(memory: &'m dyn Memory) -> Result<Self, String> {
-        let table = Table::find(&Reader::new(memory))?;
-        Self::outline_by(memory, table)
+        Self::outline_by(memory, Table::of(memory)?)
     }
 
     /// [`Heap::outline`] by a known table, without the search for it.
@@ -220,16 +239,15 @@ impl<'m> Heap<'m> {
             shape,
             spans: Vec::new(),
             huge: Vec::new(),
-            unmarked: HashSet::new(),
+            unmarked: HashSet::default(),
             on_slabs: 0,
             in_caches: 0,
             cached,
             old_cached,
-            is_counted: false,
             held: Vec::new(),
             broken: Vec::new(),
         };
-        this.held = this.held_locks()?;
+        this.held = crate::locks::held(&this.reader, &this.table)?;
         this.find_spans()?;
         this.find_huge()?;
         this.find_kept()?;
@@ -257,29 +275,6 @@ impl<'m> Heap<'m> {
     pub(crate) fn record(&self, page: u64) -> Record {
         let pages = u32_in(&self.lengths, page as usize * 4);
         self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes], pages)
-    }
-
-    fn held_locks(&self) -> Result<Vec<String>, String> {
-        let get = |name: &str| self.table.get(name);
-        let mut held = Vec::new();
-        for (name, at) in [("huge objects", "heap.huge.lock"), ("slabs of two classes", "heap.morphs.lock")] {
-            if self.reader.word(self.heap + get(at)?)? != 0 {
-                held.push(name.to_owned());
-            }
-        }
-        if self.kit.held {
-            held.push("records of buffers".to_owned());
-        }
-        held.extend(self.caches.all.iter().filter(|c| c.held).map(|c| format!("object cache \"{}\"", c.name)));
-        for shard in 0..self.shards {
-            for class in 1..self.table.classes.len() as u64 {
-                let at = self.class_at(shard, class)? + get("shard.class.lock")?;
-                if self.reader.word(at)? != 0 {
-                    held.push(format!("class of {} in shard {shard}", self.table.classes[class as usize].object));
-                }
-            }
-        }
-        Ok(held)
     }
 
     /// Where a shard's slabs of a class are known.
@@ -438,12 +433,16 @@ impl<'m> Heap<'m> {
     /// Whether a free object's mark is there.
     pub fn is_marked(&self, at: u64) -> bool {
         let Ok(word) = self.reader.word(at + 8) else { return false };
-        let is_mark = |mark| word == mark || word == mark ^ self.on_slab;
         match self.page_of(at).and_then(|page| self.span_of(page)) {
-            Some(Span::Slab { class, .. }) => is_mark(self.mark(*class, at)),
+            Some(Span::Slab { class, .. }) => self.is_mark(word, *class, at),
             // Of an old or the new class.
-            _ => (1..self.table.classes.len()).any(|class| is_mark(self.mark(class as u8, at))),
+            _ => (1..self.table.classes.len()).any(|class| self.is_mark(word, class as u8, at)),
         }
+    }
+
+    pub(crate) fn is_mark(&self, word: u64, class: u8, at: u64) -> bool {
+        let mark = self.mark(class, at);
+        word == mark || word == mark ^ self.on_slab
     }
 
     fn mark(&self, class: u8, at: u64) -> u64 {
@@ -460,24 +459,41 @@ impl<'m> Heap<'m> {
         !self.is_marked(at) && !self.unmarked.contains(&at)
     }
 
-    /// Calls `each` with start and class.
-    pub(crate) fn places(&self, span: &Span, mut each: impl FnMut(u64, u8)) {
-        match span {
-            Span::Slab { first, class, .. } => {
-                let (start, g) = (self.address(*first), self.class(*class).unwrap_or_default());
-                let carved = self.record(*first).carved.min(g.capacity);
-                (0..carved).for_each(|i| each(start + i * g.object, *class));
-            }
+    /// Places of a slab that were cut.
+    pub(crate) fn carved(&self, span: &Span) -> u64 {
+        let Span::Slab { first, class, .. } = span else { return 0 };
+        self.record(*first).carved.min(self.class(*class).map_or(0, |c| c.capacity))
+    }
+
+    /// Calls `each` with the places that were cut, and whether the object there is out.
+    pub(crate) fn for_each_place(&self, span: &Span, mut each: impl FnMut(u64, bool)) {
+        let (first, class) = match span {
+            Span::Slab { first, class, .. } => (*first, *class),
             Span::Morphed { first, entry, .. } => {
-                entry.places().for_each(|offset| each(self.address(*first) + offset, entry.to));
+                let places = entry.places().map(|offset| self.address(*first) + offset);
+                return places.for_each(|at| each(at, self.is_out(at)));
             }
-            Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => {}
+            Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => return,
+        };
+        let (start, size, carved) = (self.address(first), self.class(class).map_or(1, |c| c.object), self.carved(span));
+        let len = (carved * size + 8) as usize;
+        let bytes = if let Held::Bytes(bytes) = self.reader.memory.held(start) { bytes } else { &[] };
+        for place in 0..carved {
+            let (at, mark_at) = (start + place * size, (place * size + 8) as usize);
+            let word = if len <= bytes.len() { Ok(word_in(bytes, mark_at)) } else { self.reader.word(at + 8) };
+            let is_marked = word.is_ok_and(|word| self.is_mark(word, class, at));
+            each(at, !is_marked && !self.unmarked.contains(&at));
         }
     }
 
     /// The program's live objects: the kit's buffers, not what is under them.
-    pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
-        self.for_each_taken(|object| {
+    pub fn for_each_out(&self, each: impl FnMut(Object)) {
+        self.for_each_out_of(|_| true, each);
+    }
+
+    /// Those on spans that are `wanted`, and all outside of spans.
+    pub(crate) fn for_each_out_of(&self, wanted: impl Fn(&Span) -> bool, mut each: impl FnMut(Object)) {
+        self.for_each_taken_of(wanted, |object| {
             if self.kit.under(object.start).is_none() {
                 each(object);
             }
@@ -495,9 +511,10 @@ impl<'m> Heap<'m> {
     }
 
     /// The heap's live objects, huge ones last.
-    pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
-        for span in &self.spans {
-            match span {
+    fn for_each_taken_of(&self, wanted: impl Fn(&Span) -> bool, mut each: impl FnMut(Object)) {
+        for span in self.spans.iter().filter(|span| wanted(span)) {
+            let (class, own) = match span {
+                Span::Slab { class, own, .. } => (*class, *own),
                 Span::Large { first, pages, own } => {
                     let (start, size) = (self.address(*first), pages * self.page);
                     each(Object { start, size, kind: Kind::Large, own: *own });
@@ -511,13 +528,13 @@ impl<'m> Heap<'m> {
                             each(Object { start, size, kind: Kind::Small(class), own: 0 });
                         }
                     }
+                    (entry.to, 0)
                 }
-                Span::Slab { .. } | Span::Cached { .. } | Span::Notes { .. } => {}
-            }
-            let own = if let Span::Slab { own, .. } = span { *own } else { 0 };
-            self.places(span, |start, class| {
-                if self.is_out(start) {
-                    let size = self.class(class).map_or(0, |c| c.object);
+                Span::Cached { .. } | Span::Notes { .. } => continue,
+            };
+            let size = self.class(class).map_or(0, |c| c.object);
+            self.for_each_place(span, |start, is_out| {
+                if is_out {
                     each(Object { start, size, kind: Kind::Small(class), own });
                 }
             });

@@ -91,8 +91,6 @@ pub struct Kit {
     stacks: (u64, u64),
     log: u64,
     pub(crate) own: Vec<(u64, u64)>,
-    /// A thread has locked a part of the records.
-    pub(crate) held: bool,
 }
 
 /// # Errors
@@ -144,7 +142,6 @@ impl Kit {
     fn read_part(&mut self, reader: &Reader<'_>, table: &Table, part: u64) -> Result<(), String> {
         let get = |name: &str| table.get(name);
         let (at, places) = (reader.word(part + get("kit.part.at")?)?, reader.word(part + get("kit.part.places")?)?);
-        self.held |= reader.word(part + get("kit.part.lock")?)? != 0;
         if places == 0 || places > MOST {
             return Ok(());
         }
@@ -194,6 +191,11 @@ impl Kit {
 
     pub fn under(&self, start: u64) -> Option<&Buffer> {
         self.under.get(&start).map(|i| &self.buffers[*i as usize])
+    }
+
+    /// Of objects of the heap that buffers lie in.
+    pub fn under_starts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.under.keys().copied()
     }
 
     pub fn at(&self, address: u64) -> Option<&Buffer> {

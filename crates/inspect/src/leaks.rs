@@ -13,18 +13,19 @@
 //! **Failure.** Numbers that look like addresses hide leaks; compressed or unaligned pointers cause
 //! false ones.
 //!
-//! **Cost.** One read of each word of memory, two of lost objects; 33 bytes for each object.
+//! **Cost.** One read of each word of memory, two of lost objects; three bits for each object, and
+//! four bytes if some are lost.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Object};
-use crate::memory::{Map, words};
+use crate::memory::Map;
 use crate::names::Names;
+use crate::objects::{BATCH, Bits, Objects};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Bytes below the stack pointer that a function uses without moving it.
 const RED_ZONE: u64 = 128;
-const PIECE: usize = 1 << 16;
 
 /// A lost object, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,70 +70,19 @@ pub struct Leaks {
     pub warnings: Vec<String>,
 }
 
-pub(crate) struct Objects {
-    pub all: Vec<Object>,
-    /// For each page of the heap, the first object that begins on or behind it.
-    first: Vec<u32>,
-    base: u64,
-    page: u64,
-    granted: u64,
-    /// Objects outside of the heap: start in `all`, address range.
-    apart_at: usize,
-    apart: (u64, u64),
-}
-
-impl Objects {
-    pub fn new(heap: &Heap<'_>) -> Result<Self, String> {
-        let mut all = Vec::new();
-        heap.for_each_out(|object| all.push(object));
-        if u32::try_from(all.len()).is_err() {
-            return Err(format!("{} objects are out, more than this search can tell apart", all.len()));
-        }
-        all.sort_unstable_by_key(|o| (heap.page_of(o.start).is_none(), o.start));
-        let apart_at = all.partition_point(|o| heap.page_of(o.start).is_some());
-        let mut first = Vec::with_capacity(heap.granted as usize + 1);
-        let mut at = 0;
-        for page in 0..=heap.granted {
-            while at < apart_at && all[at].start < heap.address(page) {
-                at += 1;
-            }
-            first.push(at as u32);
-        }
-        let last = all[apart_at..].last().map_or(0, |o| o.start + o.size.max(1));
-        let apart = (all.get(apart_at).map_or(u64::MAX, |o| o.start), last);
-        Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, apart_at, apart })
-    }
-
-    /// The object that holds an address.
-    pub fn around(&self, at: u64) -> Option<usize> {
-        // An object of no bytes is where it begins.
-        let within = |i: usize| at - self.all[i].start < self.all[i].size.max(1);
-        let page = at.wrapping_sub(self.base) / self.page;
-        if page < self.granted {
-            let (from, to) = (self.first[page as usize] as usize, self.first[page as usize + 1] as usize);
-            let i = from + self.all[from..to].partition_point(|o| o.start <= at);
-            return i.checked_sub(1).filter(|i| within(*i));
-        }
-        if at < self.apart.0 || at >= self.apart.1 {
-            return None;
-        }
-        let i = self.apart_at + self.all[self.apart_at..].partition_point(|o| o.start <= at);
-        (i > self.apart_at).then(|| i - 1).filter(|i| within(*i))
-    }
-}
-
 /// # Errors
 /// The library's tables cannot be read.
 pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     let objects = Objects::new(heap)?;
-    let mut found = Leaks { objects: objects.all.len() as u64, ..Leaks::default() };
-    found.bytes = objects.all.iter().map(|o| o.size).sum();
-    let mut kept = vec![false; objects.all.len()];
+    let mut found = Leaks { objects: objects.count, bytes: objects.bytes, ..Leaks::default() };
+    let mut kept = Bits::new(objects.numbers());
+    // By address: that of an object of no bytes names it, too.
     let mut open = Vec::new();
-    let mut keep = |word: u64, open: &mut Vec<u32>| {
-        if let Some(i) = objects.around(word).filter(|i| !kept[*i]) {
-            kept[i] = true;
-            open.push(i as u32);
+    let mut keep = |word: u64, open: &mut Vec<u64>| {
+        if let Some((i, object)) = objects.around(word)
+            && kept.insert(i)
+        {
+            open.push(object.start);
         }
     };
     for thread in heap.reader.memory.threads() {
@@ -143,7 +93,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     }
     for (from, to) in roots(heap)? {
         found.root_bytes += to - from;
-        for_each_word(heap, from, to, |_, word| keep(word, &mut open));
+        heap.reader.for_each_word(from, to, |_, word| keep(word, &mut open));
     }
     for cache in &heap.caches.all {
         keep(cache.argument, &mut open);
@@ -154,12 +104,16 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
             _ => (),
         });
         for at in kept {
-            for_each_word(heap, at, at + cache.size, |_, word| keep(word, &mut open));
+            heap.reader.for_each_word(at, at + cache.size, |_, word| keep(word, &mut open));
         }
     }
-    while let Some(i) = open.pop() {
-        let object = objects.all[i as usize];
-        for_each_word(heap, object.start, object.start + object.size, |_, word| keep(word, &mut open));
+    let mut batch = Vec::new();
+    while !open.is_empty() {
+        let from = open.len().saturating_sub(BATCH);
+        objects.fetch(&heap.reader, open.drain(from..), &mut batch);
+        for object in batch.drain(..) {
+            heap.reader.for_each_word(object.start, object.start + object.size, |_, word| keep(word, &mut open));
+        }
     }
     found.groups = groups(heap, &objects, &kept);
     found.sites = sites(heap, &found.groups);
@@ -177,49 +131,38 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     Ok(found)
 }
 
-/// Calls `each` with place and value of each word of a range; unreadable words are zero.
-pub(crate) fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
-    let mut buffer = [0; PIECE];
-    let mut at = from.next_multiple_of(8);
-    while at < to {
-        let len = (to - at).min(PIECE as u64) as usize;
-        buffer[..len].fill(0);
-        heap.reader.read(at, &mut buffer[..len]);
-        (at..).step_by(8).zip(words(&buffer[..len])).for_each(|(at, word)| each(at, word));
-        at += len as u64;
-    }
-}
-
 /// The tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
 /// reaches, so no top is below another.
-fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
+fn groups(heap: &Heap<'_>, objects: &Objects, kept: &Bits) -> Vec<Group> {
     const NONE: u32 = u32::MAX;
-    let mut group_of = vec![NONE; objects.all.len()];
+    let mut lost = Vec::new();
+    objects.for_each(|i, object| {
+        if !kept.has(i) {
+            lost.push(object);
+        }
+    });
+    let mut group_of = if lost.is_empty() { Vec::new() } else { vec![NONE; objects.numbers()] };
     // `None` once absorbed.
     let mut tops: Vec<Option<Group>> = Vec::new();
     let mut open = Vec::new();
-    for top in (0..objects.all.len()).filter(|i| !kept[*i]) {
-        if group_of[top] != NONE {
-            continue;
-        }
+    for top in lost {
+        let Some((i, _)) = objects.around(top.start).filter(|(i, _)| group_of[*i as usize] == NONE) else { continue };
         let number = tops.len() as u32;
-        let object = objects.all[top];
-        let kind = object.kind.name();
-        let cache = cache_of(heap, object);
-        let mut group = Group { address: object.start, object_bytes: object.size, kind, cache, objects: 0, bytes: 0 };
-        group_of[top] = number;
+        let (kind, cache) = (top.kind.name(), cache_of(heap, top));
+        let mut group = Group { address: top.start, object_bytes: top.size, kind, cache, objects: 0, bytes: 0 };
+        group_of[i as usize] = number;
         open.push(top);
-        while let Some(i) = open.pop() {
-            let object = objects.all[i];
+        while let Some(object) = open.pop() {
             group.objects += 1;
             group.bytes += object.size;
-            for_each_word(heap, object.start, object.start + object.size, |_, word| {
-                let Some(to) = objects.around(word).filter(|to| !kept[*to]) else { return };
-                if group_of[to] == NONE {
-                    group_of[to] = number;
-                    open.push(to);
-                } else if let Some(other) = tops.get_mut(group_of[to] as usize)
-                    && other.as_ref().is_some_and(|other| other.address == objects.all[to].start)
+            heap.reader.for_each_word(object.start, object.start + object.size, |_, word| {
+                let Some((to, object)) = objects.around(word).filter(|(to, _)| !kept.has(*to)) else { return };
+                let before = group_of[to as usize];
+                if before == NONE {
+                    group_of[to as usize] = number;
+                    open.push(object);
+                } else if let Some(other) = tops.get_mut(before as usize)
+                    && other.as_ref().is_some_and(|other| other.address == object.start)
                     && let Some(other) = other.take()
                 {
                     group.objects += other.objects;

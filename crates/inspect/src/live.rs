@@ -34,15 +34,15 @@ pub struct Live {
     stopped: BTreeMap<u32, i32>,
     /// With their context switches.
     asleep: BTreeMap<u32, u64>,
+    /// When the process was let go.
+    has_changed: bool,
 }
 
 impl Live {
     /// # Errors
     /// The system's error, with a remedy.
     pub fn stop(pid: u32) -> Result<Self, String> {
-        let memory = open(pid, false)?;
-        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
-        let mut this = Self { pid, memory, maps: Vec::new(), threads: Vec::new(), stopped, asleep };
+        let mut this = Self::new(pid, open(pid, false)?, Vec::new());
         // Threads that run may make others.
         while this.stop_some()? {}
         this.maps = maps(pid)?;
@@ -60,7 +60,23 @@ impl Live {
     pub fn asleep(pid: u32) -> Result<Option<Self>, String> {
         let memory = open(pid, false)?;
         let Some(asleep) = asleep(pid) else { return Ok(None) };
-        Ok(Some(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new(), asleep }))
+        let mut this = Self::new(pid, memory, maps(pid)?);
+        this.asleep = asleep;
+        Ok(Some(this))
+    }
+
+    fn new(pid: u32, memory: File, maps: Vec<Map>) -> Self {
+        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
+        Self { pid, memory, maps, threads: Vec::new(), stopped, asleep, has_changed: false }
+    }
+
+    /// The process goes on: later reads may show changes.
+    pub fn let_go(&mut self) {
+        self.has_changed = !self.is_unchanged();
+        self.asleep.clear();
+        for (id, signal) in std::mem::take(&mut self.stopped) {
+            let _ = call(libc::PTRACE_DETACH, id, signal as usize);
+        }
     }
 
     fn stop_some(&mut self) -> Result<bool, String> {
@@ -122,15 +138,11 @@ impl Live {
     /// # Errors
     /// The system's error, with a remedy.
     pub fn watch(pid: u32) -> Result<Self, String> {
-        let memory = open(pid, false)?;
-        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
+        Ok(Self::new(pid, open(pid, false)?, maps(pid)?))
     }
 
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
-        let memory = open(pid, true)?;
-        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
+        Ok(Self::new(pid, open(pid, true)?, maps(pid)?))
     }
 
     /// Restarts the system call in which each thread of this name sleeps.
@@ -158,9 +170,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        for (id, signal) in &self.stopped {
-            let _ = call(libc::PTRACE_DETACH, *id, *signal as usize);
-        }
+        self.let_go();
     }
 }
 
@@ -197,7 +207,7 @@ impl Memory for Live {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.asleep.is_empty() || asleep(self.pid).as_ref() == Some(&self.asleep)
+        !self.has_changed && (self.asleep.is_empty() || asleep(self.pid).as_ref() == Some(&self.asleep))
     }
 
     fn interrupted(&self) -> usize {
@@ -314,7 +324,7 @@ fn no_memory(pid: u32) -> String {
     format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
 }
 
-fn maps(pid: u32) -> Result<Vec<Map>, String> {
+pub(crate) fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
     let text = String::from_utf8_lossy(&text);
     let all: Vec<Map> = text.lines().filter_map(parse).collect();

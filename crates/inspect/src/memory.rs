@@ -21,6 +21,16 @@ impl Map {
         (self.start..self.end).contains(&at)
     }
 
+    /// Pages without memory read as zeros.
+    pub fn is_anonymous(&self) -> bool {
+        let path = self.path.as_str();
+        path.is_empty() || path == "[heap]" || path.starts_with("[stack") || path.starts_with("[anon:")
+    }
+
+    pub fn is_device(&self) -> bool {
+        self.path.starts_with("/dev/") && !self.path.starts_with("/dev/shm/") && !self.path.starts_with("/dev/zero")
+    }
+
     pub fn is_file(&self) -> bool {
         self.path.starts_with('/') && !self.path.starts_with("/dev/")
     }
@@ -36,7 +46,22 @@ pub struct Thread {
     pub sets: Vec<(u32, Vec<u8>)>,
 }
 
+/// A reader's part of the memory from an address on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held<'m> {
+    /// The bytes that lie together.
+    Bytes(&'m [u8]),
+    /// Their number.
+    Zeros(u64),
+    /// [`Memory::read`] fetches it.
+    Elsewhere,
+}
+
 pub trait Memory {
+    /// Saves a copy where there is one.
+    fn held(&self, _at: u64) -> Held<'_> {
+        Held::Elsewhere
+    }
     /// Returns the bytes before the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
     /// By address.

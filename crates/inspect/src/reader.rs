@@ -1,68 +1,100 @@
-//! Numbers from another process's memory, in cached pieces.
+//! Numbers from another process's memory: from its copy, or else in cached pages.
 
-use crate::memory::Memory;
+use crate::memory::{Held, Memory, words};
 use std::cell::RefCell;
 
-const PIECE: u64 = 64 << 10;
-const PIECES: usize = 512;
-
-struct Piece {
-    at: u64,
-    bytes: Vec<u8>,
-    /// A bit for each readable machine page.
-    pages: u32,
-}
-
 const PAGE: u64 = 4096;
+/// Pages that are kept.
+const PAGES: usize = 4096;
+/// Words that are fetched at a time.
+const PIECE: usize = 1 << 16;
+
+struct Page {
+    at: u64,
+    bytes: [u8; PAGE as usize],
+    is_readable: bool,
+}
 
 pub struct Reader<'m> {
     pub memory: &'m dyn Memory,
-    pieces: RefCell<Vec<Option<Piece>>>,
+    pages: RefCell<Vec<Option<Box<Page>>>>,
+    piece: RefCell<Vec<u8>>,
 }
 
 impl<'m> Reader<'m> {
     pub fn new(memory: &'m dyn Memory) -> Self {
-        Self { memory, pieces: RefCell::new((0..PIECES).map(|_| None).collect()) }
-    }
-
-    fn load(&self, at: u64) -> Piece {
-        let mut bytes = vec![0; PIECE as usize];
-        let mut pages = 0u32;
-        let mut done = 0;
-        while done < PIECE {
-            let got = self.memory.read(at + done, &mut bytes[done as usize..]) as u64;
-            for page in done.div_ceil(PAGE)..(done + got) / PAGE {
-                pages |= 1 << page;
-            }
-            // An unreadable part is a whole page, or the end.
-            done = (done + got) / PAGE * PAGE + PAGE;
-        }
-        Piece { at, bytes, pages }
+        let pages = RefCell::new((0..PAGES).map(|_| None).collect());
+        Self { memory, pages, piece: RefCell::default() }
     }
 
     /// Leaves unreadable bytes unchanged; `true`: none.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
+        if let Held::Bytes(bytes) = self.memory.held(at)
+            && let Some(bytes) = bytes.get(..into.len())
+        {
+            into.copy_from_slice(bytes);
+            return true;
+        }
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
             let Some(here) = at.checked_add(done as u64) else { return false };
-            let (base, within) = (here / PIECE * PIECE, here % PIECE);
-            let page = within / PAGE;
-            let len = ((page + 1) * PAGE - within).min((into.len() - done) as u64) as usize;
-            let mut pieces = self.pieces.borrow_mut();
-            let slot = &mut pieces[(base / PIECE) as usize % PIECES];
-            if slot.as_ref().is_none_or(|piece| piece.at != base) {
-                *slot = Some(self.load(base));
+            let within = here % PAGE;
+            let whole = (into.len() - done) as u64 / PAGE * PAGE;
+            if within == 0 && whole > PAGE {
+                let got = self.memory.read(here, &mut into[done..done + whole as usize]) as u64 / PAGE * PAGE;
+                done += got as usize;
+                if got == whole {
+                    continue;
+                }
             }
-            if let Some(piece) = slot
-                && piece.pages >> page & 1 == 1
-            {
-                into[done..done + len].copy_from_slice(&piece.bytes[within as usize..within as usize + len]);
-            } else {
-                all = false;
-            }
+            let here = at + done as u64;
+            let len = (PAGE - here % PAGE).min((into.len() - done) as u64) as usize;
+            all &= self.read_in_page(here, &mut into[done..done + len]);
             done += len;
         }
         all
+    }
+
+    fn read_in_page(&self, at: u64, into: &mut [u8]) -> bool {
+        let (base, within) = (at / PAGE * PAGE, (at % PAGE) as usize);
+        let mut pages = self.pages.borrow_mut();
+        let slot = &mut pages[(base / PAGE) as usize % PAGES];
+        if slot.as_ref().is_none_or(|page| page.at != base) {
+            let mut page = Box::new(Page { at: base, bytes: [0; PAGE as usize], is_readable: false });
+            page.is_readable = self.memory.read(base, &mut page.bytes) == PAGE as usize;
+            *slot = Some(page);
+        }
+        let Some(page) = slot.as_ref().filter(|page| page.is_readable) else { return false };
+        into.copy_from_slice(&page.bytes[within..within + into.len()]);
+        true
+    }
+
+    /// Calls `each` with place and value of each aligned word of a range; unreadable ones are left
+    /// out, and zeros of pages that were never written.
+    pub fn for_each_word(&self, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
+        let mut at = from.next_multiple_of(8);
+        while at < to {
+            let left = to - at;
+            let done = match self.memory.held(at) {
+                Held::Zeros(bytes) => bytes,
+                Held::Bytes(bytes) => {
+                    let len = (bytes.len() as u64).min(left);
+                    (at..).step_by(8).zip(words(&bytes[..len as usize])).for_each(|(at, word)| each(at, word));
+                    len
+                }
+                Held::Elsewhere => {
+                    let len = left.min(PIECE as u64) as usize;
+                    let mut piece = self.piece.take();
+                    piece.clear();
+                    piece.resize(len, 0);
+                    self.read(at, &mut piece);
+                    (at..).step_by(8).zip(words(&piece)).for_each(|(at, word)| each(at, word));
+                    self.piece.replace(piece);
+                    len as u64
+                }
+            };
+            at = at.saturating_add(done).checked_next_multiple_of(8).unwrap_or(to);
+        }
     }
 
     fn whole<B: AsMut<[u8]>>(&self, at: u64, mut bytes: B) -> Result<B, String> {
@@ -111,3 +143,6 @@ pub fn text_in(bytes: &[u8]) -> String {
     let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

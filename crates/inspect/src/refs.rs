@@ -6,11 +6,13 @@
 //! **State.** The search of [`crate::leaks`], by distance from the roots: for each object the place
 //! of the word that led to it first.
 //!
-//! **Cost.** One read of each word of memory; 41 bytes for each object.
+//! **Cost.** One read of each word of memory; 8 bytes for each place of an object, and 8 for each
+//! object that is found and not read yet.
 
 use crate::heap::{Heap, Object};
-use crate::leaks::{Objects, for_each_word, roots};
+use crate::leaks::roots;
 use crate::names::Names;
+use crate::objects::{BATCH, Numbered, Objects};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -53,86 +55,99 @@ pub struct Refs {
 const MOST: usize = 1000;
 /// Steps of a path at each end.
 pub const ENDS: usize = 10;
-/// A register, or no way was found.
+/// Instead of a word's place: no way was found yet, or a register.
 const NOWHERE: u64 = 0;
+const IN_REGISTER: u64 = 1;
 
 /// # Errors
 /// No live object is at the address, or the library's tables cannot be read.
 pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
     let objects = Objects::new(heap)?;
-    let Some(target) = objects.around(at) else {
+    let Some((target, object)) = objects.around(at) else {
         return Err(format!("no live object is at {at:#x}; `whatis {at:#x}` shows what is there"));
     };
-    let object = objects.all[target];
     let names = Names::new(heap.reader.memory);
     let mut found = Refs { address: object.start, bytes: object.size, ..Refs::default() };
-    let mut search = Search { objects: &objects, led: vec![None; objects.all.len()], open: VecDeque::new() };
+    let mut search = Search { objects: &objects, led: vec![NOWHERE; objects.numbers()], open: VecDeque::new() };
     let add = |found: &mut Refs, holder: &dyn Fn() -> Holder| match found.holders.len() < MOST {
         true => found.holders.push(holder()),
         false => found.more += 1,
     };
     for thread in heap.reader.memory.threads() {
         for word in &thread.registers {
-            if search.reach(NOWHERE, *word) == Some(target) {
+            if search.reach(IN_REGISTER, *word) == Some(target) {
                 add(&mut found, &|| in_register(thread.id, word - object.start));
             }
         }
     }
     for (from, to) in roots(heap)? {
-        for_each_word(heap, from, to, |at, word| {
+        heap.reader.for_each_word(from, to, |at, word| {
             if search.reach(at, word) == Some(target) {
                 add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
             }
         });
     }
-    while let Some(i) = search.open.pop_front() {
-        each_word_of(heap, objects.all[i], |at, word| {
-            if search.reach(at, word) == Some(target) {
-                add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
-            }
-        });
+    let mut batch = Vec::new();
+    while !search.open.is_empty() {
+        let len = search.open.len().min(BATCH);
+        objects.fetch(&heap.reader, search.open.drain(..len), &mut batch);
+        for held in batch.drain(..) {
+            each_word_of(heap, held, |at, word| {
+                if search.reach(at, word) == Some(target) {
+                    add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
+                }
+            });
+        }
     }
-    search.path(heap, &names, target, &mut found);
+    search.path(heap, &names, (target, object), &mut found);
     // Lost objects hold pointers, too.
-    for (holding, _) in objects.all.iter().zip(&search.led).filter(|(_, led)| led.is_none()) {
-        each_word_of(heap, *holding, |at, word| {
+    objects.for_each(|i, holding| {
+        if search.led[i as usize] != NOWHERE {
+            return;
+        }
+        each_word_of(heap, holding, |at, word| {
             if word.wrapping_sub(object.start) < object.size.max(1) {
                 add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
             }
         });
-    }
+    });
     Ok(found)
 }
 
 fn each_word_of(heap: &Heap<'_>, object: Object, each: impl FnMut(u64, u64)) {
-    for_each_word(heap, object.start, object.start + object.size, each);
+    heap.reader.for_each_word(object.start, object.start + object.size, each);
 }
 
 struct Search<'o> {
     objects: &'o Objects,
-    /// The word that led to an object first.
-    led: Vec<Option<u64>>,
-    open: VecDeque<usize>,
+    /// By object: the place of the word that led there first.
+    led: Vec<u64>,
+    /// Starts of objects.
+    open: VecDeque<u64>,
 }
 
 impl Search<'_> {
     /// The object that `word`, which lies at `at`, points to.
-    fn reach(&mut self, at: u64, word: u64) -> Option<usize> {
-        let i = self.objects.around(word)?;
-        if self.led[i].is_none() {
-            self.led[i] = Some(at);
-            self.open.push_back(i);
+    fn reach(&mut self, at: u64, word: u64) -> Option<u32> {
+        let (i, object) = self.objects.around(word)?;
+        if self.led[i as usize] == NOWHERE {
+            self.led[i as usize] = at;
+            self.open.push_back(object.start);
         }
         Some(i)
     }
 
-    fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: usize, found: &mut Refs) {
+    fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: Numbered, found: &mut Refs) {
         let (mut last, mut first) = (Vec::new(), VecDeque::new());
         let mut to = target;
-        while let Some(at) = self.led[to] {
-            let start = self.objects.all[to].start;
+        loop {
+            let (number, Object { start, .. }) = to;
+            let at = self.led[number as usize];
             if at == NOWHERE {
-                let thread = |word: &u64| self.objects.around(*word) == Some(to);
+                break;
+            }
+            if at == IN_REGISTER {
+                let thread = |word: &u64| self.objects.around(*word).is_some_and(|(i, _)| i == number);
                 let all = heap.reader.memory.threads();
                 let word = all.iter().find_map(|t| Some((t.id, *t.registers.iter().find(|word| thread(word))?)));
                 first.extend(word.map(|(id, word)| in_register(id, word - start)));
@@ -162,8 +177,7 @@ fn in_register(thread: u32, into: u64) -> Holder {
 }
 
 fn holder(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, at: u64, into: u64) -> Holder {
-    if let Some(i) = objects.around(at) {
-        let Object { start, size, .. } = objects.all[i];
+    if let Some((_, Object { start, size, .. })) = objects.around(at) {
         return Holder {
             at,
             kind: "object",

@@ -7,6 +7,7 @@ use crate::live::{parse, refused};
 use crate::memory::Map;
 use rustix::param::page_size;
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -14,6 +15,11 @@ use std::os::unix::fs::FileExt;
 const PRESENT: u64 = 1 << 63;
 /// No other mapping has it, as others have the system's page of zeros.
 const EXCLUSIVE: u64 = 1 << 56;
+const SWAPPED: u64 = 1 << 62;
+/// A page of a file or of shared memory.
+const FILE: u64 = 1 << 61;
+/// Every access ends by SIGSEGV.
+const GUARD: u64 = 1 << 58;
 const PIECE: u64 = 1 << 16;
 
 const IS_PRESENT: u64 = 1 << 3;
@@ -112,6 +118,39 @@ impl Pages {
             start = scan.walk_end;
         }
         true
+    }
+
+    /// Calls `each` with runs of pages that have memory, also swapped; pages of files only with
+    /// `files`.
+    ///
+    /// # Errors
+    /// The kernel does not show them.
+    pub fn runs(&self, range: Range<u64>, files: bool, mut each: impl FnMut(Range<u64>)) -> io::Result<()> {
+        let (first, end) = (range.start / self.page, range.end.div_ceil(self.page));
+        let mut buffer = vec![0; ((end - first).min(PIECE) * 8) as usize];
+        let (mut at, mut run) = (first, first..first);
+        while at < end {
+            let len = (end - at).min(PIECE);
+            let part = &mut buffer[..(len * 8) as usize];
+            self.pagemap.read_exact_at(part, at * 8)?;
+            for (page, entry) in (at..).zip(crate::memory::words(part)) {
+                if entry & (PRESENT | SWAPPED) == 0 || entry & GUARD != 0 || entry & FILE != 0 && !files {
+                    continue;
+                }
+                if run.end < page {
+                    if !run.is_empty() {
+                        each(run.start * self.page..run.end * self.page);
+                    }
+                    run.start = page;
+                }
+                run.end = page + 1;
+            }
+            at += len;
+        }
+        if !run.is_empty() {
+            each(run.start * self.page..run.end * self.page);
+        }
+        Ok(())
     }
 
     pub fn bytes(&self, range: Range<u64>) -> u64 {

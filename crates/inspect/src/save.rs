@@ -2,15 +2,18 @@
 //! where the library has gigabytes of zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
-use crate::memory::{MACHINE, Map, Memory};
+use crate::memory::{Held, MACHINE, Map, Memory};
 use object::elf::{self, FileHeader64, Ident, NoteHeader32, ProgramHeader64};
 use object::pod::bytes_of;
 use object::{LittleEndian as LE, U16, U32, U64};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const PAGE: u64 = 4096;
+/// Read at a time.
+const PIECE: usize = 1 << 20;
 const HEAD: usize = size_of::<FileHeader64<LE>>();
 const HEADER: usize = size_of::<ProgramHeader64<LE>>();
 /// The head's number of segments holds no more.
@@ -57,27 +60,48 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
         at += held;
     }
     out.write_all(&notes)?;
-    let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     let (mut at, mut bytes) = (first, 0);
-    let mut buffer = vec![0; 1 << 20];
+    let mut buffer = vec![0; PIECE];
     for map in maps.iter().filter(|map| is_held(map)) {
         let mut from = map.start;
         while from < map.end {
-            let len = (map.end - from).min(buffer.len() as u64) as usize;
-            let got = memory.read(from, &mut buffer[..len]);
-            // Zeros and unreadable pages are holes.
-            for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0))
-            {
-                file.seek(SeekFrom::Start(at + (from - map.start) + (i as u64) * PAGE))?;
-                file.write_all(page)?;
-                bytes += page.len() as u64;
-            }
-            from += if got == len { len as u64 } else { (got as u64) / PAGE * PAGE + PAGE };
+            let place = at + (from - map.start);
+            from += match memory.held(from) {
+                Held::Zeros(zeros) => zeros,
+                Held::Bytes(held) => {
+                    let held = &held[..held.len().min((map.end - from) as usize)];
+                    bytes += write_pages(&file, place, held)?;
+                    held.len() as u64
+                }
+                Held::Elsewhere => {
+                    let len = (map.end - from).min(buffer.len() as u64) as usize;
+                    let got = memory.read(from, &mut buffer[..len]);
+                    bytes += write_pages(&file, place, &buffer[..got])?;
+                    if got == len { len as u64 } else { (got as u64) / PAGE * PAGE + PAGE }
+                }
+            };
         }
         at += map.end - map.start;
     }
     file.set_len(at)?;
     Ok(bytes)
+}
+
+/// Leaves out pages of zeros, which are holes of the file.
+fn write_pages(file: &File, at: u64, bytes: &[u8]) -> io::Result<u64> {
+    const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
+    let is_zero = |page: &[u8]| *page == ZEROS[..page.len()];
+    let (mut written, mut start) = (0, 0);
+    while start < bytes.len() {
+        let pages = bytes[start..].chunks(PAGE as usize);
+        let zeros: usize = pages.take_while(|page| is_zero(page)).map(<[u8]>::len).sum();
+        start += zeros;
+        let len: usize = bytes[start..].chunks(PAGE as usize).take_while(|page| !is_zero(page)).map(<[u8]>::len).sum();
+        file.write_all_at(&bytes[start..start + len], at + start as u64)?;
+        (start, written) = (start + len, written + len as u64);
+    }
+    Ok(written)
 }
 
 fn head(headers: u16) -> FileHeader64<LE> {

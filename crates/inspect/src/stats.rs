@@ -1,7 +1,8 @@
-//! The heap's contents by class and heap: by slabs' counts where those suffice, else by objects.
+//! The heap's contents by class and heap: the counts of slabs and object caches, less what the
+//! lists of caches hold. No object's memory is read but the links of those lists.
 
-use crate::caches::Place;
-use crate::heap::{Heap, Kind, Span};
+use crate::caches::Cache;
+use crate::heap::{Heap, Kind, Object, Span};
 use crate::kit::Buffer;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -84,6 +85,11 @@ fn add(objects: &mut u64, bytes: &mut u64, size: u64) {
     *bytes += size;
 }
 
+fn remove(objects: &mut u64, bytes: &mut u64, size: u64) {
+    *objects = objects.saturating_sub(1);
+    *bytes = bytes.saturating_sub(size);
+}
+
 /// # Errors
 /// The library's tables cannot be read.
 pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
@@ -97,76 +103,46 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
     };
     let mut classes: BTreeMap<u8, ClassLine> = BTreeMap::new();
     let mut heaps: BTreeMap<u32, HeapLine> = BTreeMap::new();
-    if heap.is_counted {
-        count(heap, &mut stats, &mut classes, &mut heaps);
-        return finish(heap, stats, classes, heaps);
-    }
-    for span in &heap.spans {
-        match span {
-            Span::Slab { class, own: 0, .. } => classes.entry(*class).or_default().slabs += 1,
-            Span::Morphed { entry, .. } => {
-                let line = classes.entry(entry.to).or_default();
-                line.slabs += 1;
-                line.morphed += 1;
-                let start = heap.address(span.first());
-                stats.old_objects += entry.old_objects().filter(|(at, _, _)| heap.is_out(start + at)).count() as u64;
-            }
-            Span::Large { .. } | Span::Slab { .. } | Span::Cached { .. } | Span::Notes { .. } => continue,
-        }
-        heap.places(span, |at, class| classes.entry(class).or_default().free += u64::from(!heap.is_out(at)));
-    }
-    heap.for_each_out(|object| add(&mut stats.objects, &mut stats.bytes, object.size));
-    heap.for_each_taken(|object| {
-        if object.own > 0 {
-            let line = heaps.entry(object.own).or_default();
-            return add(&mut line.objects, &mut line.bytes, object.size);
-        }
-        let waits = heap.kit.under(object.start).is_some_and(|buffer| !buffer.is_live);
-        match object.kind {
-            Kind::Small(class) if waits => classes.entry(class).or_default().waiting += 1,
-            Kind::Large | Kind::Huge if waits => (),
-            Kind::Small(class) => {
-                let line = classes.entry(class).or_default();
-                add(&mut line.objects, &mut line.bytes, object.size);
-            }
-            Kind::Large => add(&mut stats.large_objects, &mut stats.large_bytes, object.size),
-            Kind::Huge => add(&mut stats.huge_objects, &mut stats.huge_bytes, object.size),
-            Kind::Buffer | Kind::Cached(_) => (),
-        }
-    });
-    for buffer in &heap.kit.buffers {
-        match buffer.is_live {
-            true => add(&mut stats.buffers, &mut stats.buffer_bytes, buffer.size),
-            false => add(&mut stats.waiting, &mut stats.waiting_bytes, buffer.size),
-        }
-    }
+    count(heap, &mut stats, &mut classes, &mut heaps);
     for cache in &heap.caches.all {
-        let mut line = CacheLine {
-            id: cache.id,
-            name: cache.name.clone(),
-            object_bytes: cache.size,
-            buffer_bytes: cache.stride,
-            slabs: cache.slabs.len() as u64,
-            memory_bytes: cache.held_bytes,
-            total: cache.slabs.len() as u64 * cache.capacity,
-            constructed: cache.built,
-            destroyed: cache.destroyed,
-            failures: cache.refused,
-            ..CacheLine::default()
-        };
-        heap.for_each_in_cache(cache, |_, place| match place {
-            Place::Out => line.objects += 1,
-            Place::Array => line.in_arrays += 1,
-            Place::Depot => line.in_depot += 1,
-            Place::Built => line.on_slabs += 1,
-            Place::Raw => (),
-        });
+        let mut line = cache_line(cache);
+        stats.objects += line.objects;
+        stats.bytes += line.objects * cache.size;
         // Under the kit a cache's objects lie on no slab.
         let of_cache = |b: &&Buffer| b.is_live && b.target == cache.id + 1;
         line.objects += heap.kit.buffers.iter().filter(of_cache).count() as u64;
         stats.caches.push(line);
     }
-    finish(heap, stats, classes, heaps)
+    for (class, mut line) in classes {
+        line.object_bytes = heap.class(class).map_or(0, |c| c.object);
+        stats.classes.push(line);
+    }
+    for (own, mut line) in heaps {
+        (line.id, line.name) = (own - 1, heap.own_name(own)?);
+        stats.heaps.push(line);
+    }
+    Ok(stats)
+}
+
+fn cache_line(cache: &Cache) -> CacheLine {
+    let (slabs, in_arrays) = (cache.slabs.len() as u64, cache.arrays.len() as u64);
+    let (out, built) = cache.counts();
+    CacheLine {
+        id: cache.id,
+        name: cache.name.clone(),
+        object_bytes: cache.size,
+        buffer_bytes: cache.stride,
+        slabs,
+        memory_bytes: cache.held_bytes,
+        total: slabs * cache.capacity,
+        objects: out.saturating_sub(in_arrays + cache.in_depot),
+        in_arrays,
+        in_depot: cache.in_depot,
+        on_slabs: built,
+        constructed: cache.built,
+        destroyed: cache.destroyed,
+        failures: cache.refused,
+    }
 }
 
 /// By slabs' records, less what caches hold.
@@ -226,28 +202,58 @@ fn count(
     for (_, bytes) in &heap.huge {
         add(&mut stats.huge_objects, &mut stats.huge_bytes, *bytes);
     }
+    // Objects under live buffers, which the sums leave out.
+    let mut under = (0, 0);
+    for buffer in &heap.kit.buffers {
+        match buffer.is_live {
+            true => add(&mut stats.buffers, &mut stats.buffer_bytes, buffer.size),
+            false => add(&mut stats.waiting, &mut stats.waiting_bytes, buffer.size),
+        }
+        let Some(object) = heap.kit.under(buffer.under).and_then(|_| taken_at(heap, buffer.under)) else { continue };
+        if buffer.is_live || object.own > 0 {
+            add(&mut under.0, &mut under.1, object.size);
+            continue;
+        }
+        match object.kind {
+            Kind::Small(class) => {
+                let line = classes.entry(class).or_default();
+                line.waiting += 1;
+                remove(&mut line.objects, &mut line.bytes, object.size);
+            }
+            Kind::Large => remove(&mut stats.large_objects, &mut stats.large_bytes, object.size),
+            _ => remove(&mut stats.huge_objects, &mut stats.huge_bytes, object.size),
+        }
+    }
     let lines = classes.values().map(|line| (line.objects, line.bytes));
     let lines = lines.chain(heaps.values().map(|line| (line.objects, line.bytes)));
-    let others = [(stats.large_objects, stats.large_bytes), (stats.huge_objects, stats.huge_bytes)];
+    let others = [
+        (stats.large_objects, stats.large_bytes),
+        (stats.huge_objects, stats.huge_bytes),
+        (stats.buffers, stats.buffer_bytes),
+    ];
     for (objects, bytes) in lines.chain(others) {
         stats.objects += objects;
         stats.bytes += bytes;
     }
+    stats.objects = stats.objects.saturating_sub(under.0);
+    stats.bytes = stats.bytes.saturating_sub(under.1);
 }
 
-fn finish(
-    heap: &Heap<'_>,
-    mut stats: Stats,
-    classes: BTreeMap<u8, ClassLine>,
-    heaps: BTreeMap<u32, HeapLine>,
-) -> Result<Stats, String> {
-    for (class, mut line) in classes {
-        line.object_bytes = heap.class(class).map_or(0, |c| c.object);
-        stats.classes.push(line);
+/// The object of the heap that begins at an address.
+fn taken_at(heap: &Heap<'_>, start: u64) -> Option<Object> {
+    let size = |class: u8| heap.class(class).map_or(0, |class| class.object);
+    let Some(span) = heap.page_of(start).and_then(|page| heap.span_of(page)) else {
+        let huge = heap.huge.iter().find(|(at, _)| *at == start)?;
+        return Some(Object { start, size: huge.1, kind: Kind::Huge, own: 0 });
+    };
+    let small = |class, own| Object { start, size: size(class), kind: Kind::Small(class), own };
+    match span {
+        Span::Slab { class, own, .. } => Some(small(*class, *own)),
+        Span::Morphed { first, entry, .. } => {
+            let old = entry.old_objects().find(|(at, ..)| heap.address(*first) + at == start);
+            Some(small(old.map_or(entry.to, |(_, _, class)| class), 0))
+        }
+        Span::Large { pages, own, .. } => Some(Object { start, size: pages * heap.page, kind: Kind::Large, own: *own }),
+        Span::Cached { .. } | Span::Notes { .. } => None,
     }
-    for (own, mut line) in heaps {
-        (line.id, line.name) = (own - 1, heap.own_name(own)?);
-        stats.heaps.push(line);
-    }
-    Ok(stats)
 }

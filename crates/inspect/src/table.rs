@@ -31,6 +31,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// # Errors
+    /// Not on Craton, or of another release.
+    pub fn of(memory: &dyn Memory) -> Result<Self, String> {
+        Self::find(&Reader::new(memory))
+    }
+
     pub fn find(reader: &Reader<'_>) -> Result<Self, String> {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
@@ -39,6 +45,8 @@ impl Table {
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
+        // A library with a heap goes before one that was only loaded.
+        let in_use = |table: &Table| table.heap_base(reader).is_ok_and(|base| base != 0);
         // A file mapped only for reading holds no table.
         let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
         for map in data.into_iter().chain(rest) {
@@ -47,11 +55,9 @@ impl Table {
                 Ok(None) => (),
                 Err(why) => other = Some(why),
             });
-        }
-        // A library with a heap goes before one that was only loaded.
-        let in_use = |table: &Table| table.heap_base(reader).is_ok_and(|base| base != 0);
-        if let Some(at) = found.iter().position(in_use) {
-            return Ok(found.swap_remove(at));
+            if let Some(at) = found.iter().position(in_use) {
+                return Ok(found.swap_remove(at));
+            }
         }
         if !found.is_empty() {
             return Err(format!("{}: Craton is loaded, but has served no request yet", reader.memory.name()));

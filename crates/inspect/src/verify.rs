@@ -45,7 +45,7 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
             }
             Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => None,
         };
-        heap.places(span, |at, _| free += u64::from(!heap.is_out(at)));
+        heap.for_each_place(span, |_, is_out| free += u64::from(!is_out));
         if let Some(class) = class {
             let sum = sums.entry((record.owner, class.into())).or_default();
             *sum = (sum.0 + 1, sum.1 + record.used);

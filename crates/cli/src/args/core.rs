@@ -16,8 +16,9 @@ use std::path::PathBuf;
   craton core core.1234 refs 0x7f12a4c01230
   craton core core.1234 shell
 
-stats, whatis, verify and log read a process that sleeps without stopping it.
-leaks, refs and save stop it meanwhile, and so do the others while a thread runs.
+leaks, refs and save stop a process; the others do while one of its threads runs.
+It stands still while its memory is copied, and goes on while the copy is
+searched. Where memory for the copy is short it stands still all the time.
 Only its user or root may read it. `save`, gcore and the kernel (`ulimit -c
 unlimited`) write core files. The process has to run on a release of Craton that
 this program knows.

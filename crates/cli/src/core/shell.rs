@@ -2,19 +2,21 @@
 //!
 //! **What.** Each line is a command of `craton core` with its options; the target stays. On a
 //! terminal lines can be edited, and those of earlier days are kept in
-//! `$XDG_STATE_HOME/craton/history`. A wrong line prints why, and the prompt goes on.
+//! `$XDG_STATE_HOME/craton/history`. A wrong line prints why, and the prompt goes on. A command is
+//! a process: Ctrl-C ends it, and a stopped target goes on.
 
-use super::core;
 use crate::args::{self, CoreTask};
 use crate::failure::Failure;
+use crate::signals;
 use crate::terminal::say;
 use clap::{Command, FromArgMatches as _, Subcommand as _};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 use std::io::{self, BufRead, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 const PROMPT: &str = "craton> ";
 
@@ -25,7 +27,7 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage(what.to_owned()));
     }
     // A target that cannot be read has no prompt.
-    drop(super::open(super::target(target)?, target.exe.as_deref(), false, &CoreTask::Shell)?);
+    super::memory::Opener::new(super::target(target)?, target.exe.as_deref(), &CoreTask::Shell).check()?;
     if !io::stdin().is_terminal() {
         let mut all_well = true;
         for line in io::stdin().lock().split(b'\n') {
@@ -34,7 +36,7 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
             if is_end(&line) {
                 break;
             }
-            all_well &= perform(target, &line);
+            all_well &= perform(target, &line)?;
         }
         return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
@@ -47,13 +49,17 @@ pub fn run(target: &args::Core) -> Result<ExitCode, Failure> {
         let _ = editor.load_history(file);
     }
     say("craton: `help` lists the commands; `quit` or Ctrl-D ends\n");
+    signals::outlive_interrupts();
     loop {
         match editor.readline(PROMPT) {
             Ok(line) if is_end(&line) => break,
             Ok(line) => {
-                perform(target, &line);
+                perform(target, &line)?;
             }
             Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                say("craton: this line has bytes that are not UTF-8; it is left out\n");
+            }
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(failed(error).into()),
         }
@@ -81,33 +87,45 @@ fn history() -> Option<PathBuf> {
 }
 
 /// Whether the line was right, and did not fail.
-fn perform(target: &args::Core, line: &str) -> bool {
+fn perform(target: &args::Core, line: &str) -> Result<bool, Failure> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.is_empty() || words[0].starts_with('#') {
-        return true;
+        return Ok(true);
     }
     let parser = CoreTask::augment_subcommands(
         Command::new("craton").no_binary_name(true).subcommand_required(true).disable_version_flag(true),
     );
     let parsed = parser.try_get_matches_from(&words).and_then(|matches| CoreTask::from_arg_matches(&matches));
-    let task = match parsed {
+    match parsed {
         Ok(CoreTask::Shell) => {
             say("craton: this is the prompt already; `help` lists the commands\n");
-            return false;
+            Ok(false)
         }
-        Ok(task) => task,
+        Ok(_) => run_command(target, &words),
         Err(error) => {
             say(&error.render().to_string());
-            return !error.use_stderr();
-        }
-    };
-    let (core_file, exe) = (target.core.clone(), target.exe.clone());
-    let wanted = args::Core { pid: target.pid, core: core_file, exe, json: None, task };
-    match core(&wanted) {
-        Ok(_) => true,
-        Err(failure) => {
-            say(&format!("craton: {failure}\n"));
-            false
+            Ok(!error.use_stderr())
         }
     }
+}
+
+fn run_command(target: &args::Core, words: &[&str]) -> Result<bool, Failure> {
+    let failed = |e: io::Error| format!("cannot start a command of the prompt: {e}");
+    let mut command = process::Command::new(std::env::current_exe().map_err(failed)?);
+    command.arg("core").stdin(process::Stdio::null());
+    if let Some(pid) = target.pid {
+        command.arg("--pid").arg(pid.to_string());
+    }
+    if let Some(exe) = &target.exe {
+        command.arg("--exe").arg(exe);
+    }
+    if let Some(core) = &target.core {
+        // A name may begin with a hyphen.
+        command.arg(std::path::absolute(core).map_err(failed)?);
+    }
+    let status = command.args(words).status().map_err(failed)?;
+    if status.signal() == Some(libc::SIGINT) {
+        say("\n");
+    }
+    Ok(status.success())
 }

@@ -12,12 +12,12 @@ impl Heap<'_> {
     /// Those without a mark.
     pub(super) fn find_free(&mut self) -> Result<(), String> {
         for i in 0..self.spans.len() {
-            let (first, capacity) = match &self.spans[i] {
+            let (first, capacity, class) = match &self.spans[i] {
                 Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => continue,
-                Span::Slab { first, class, .. } => (*first, self.class(*class).map_or(0, |c| c.capacity)),
-                Span::Morphed { first, entry, .. } => (*first, entry.places().count() as u64),
+                Span::Slab { first, class, .. } => (*first, self.class(*class).map_or(0, |c| c.capacity), Some(*class)),
+                Span::Morphed { first, entry, .. } => (*first, entry.places().count() as u64, None),
             };
-            self.follow_slab(i, first, capacity);
+            self.follow_slab(i, first, capacity, class);
         }
         self.find_cached()
     }
@@ -28,7 +28,7 @@ impl Heap<'_> {
         self.find_between()
     }
 
-    fn follow_slab(&mut self, span: usize, first: u64, capacity: u64) {
+    fn follow_slab(&mut self, span: usize, first: u64, capacity: u64, class: Option<u8>) {
         let record = self.record(first);
         let (start, expected) = (self.address(first), record.carved.saturating_sub(record.used));
         let (mut at, mut from, mut n) = (record.free, start, 0);
@@ -42,7 +42,10 @@ impl Heap<'_> {
                 };
                 return self.record_broken(from, "S1", what);
             }
-            self.add_free(at);
+            match class {
+                Some(class) if self.reader.word(at + 8).is_ok_and(|word| self.is_mark(word, class, at)) => (),
+                _ => self.add_free(at),
+            }
             self.on_slabs += 1;
             (n, from) = (n + 1, at);
             match self.reader.word(at) {
