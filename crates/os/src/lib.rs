@@ -24,6 +24,7 @@ pub mod file_map;
 mod futex;
 pub mod guarded;
 mod line;
+mod listener;
 pub mod loaded;
 pub mod mapping;
 pub mod maps;

@@ -2,8 +2,8 @@
 //!
 //! **Unsafe.** Calls the C library's queries; accesses `errno`.
 
-use crate::call;
 use crate::small_file::{PathText, read_start};
+use crate::{call, listener};
 
 pub fn errno() -> i32 {
     // SAFETY: the C library promises a valid place for each thread.
@@ -146,7 +146,8 @@ pub fn can_append(path: &[u8]) -> bool {
         // SAFETY: ours.
         unsafe { call::close(fd) == 0 }
     } else {
-        errno() == libc::ENOENT && folder_can_be_written(path)
+        // ENXIO: a socket, or a pipe without a reader so far.
+        errno() == libc::ENXIO || errno() == libc::ENOENT && folder_can_be_written(path)
     };
     set_errno(saved);
     can
@@ -164,11 +165,13 @@ fn folder_can_be_written(path: &[u8]) -> bool {
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// `path` ends by 0; mode 0600. Signals of file-size limits and broken pipes are suppressed.
+/// `path` ends by 0; mode 0600. Signals of file-size limits and broken pipes are suppressed. A
+/// program that listens on a socket there gets the text, and the call returns when it has closed
+/// its end.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
     if fd < 0 {
-        return false;
+        return errno() == libc::ENXIO && listener::tell(path, text);
     }
     let written = write_without_signals(fd, text);
     let saved = errno();

@@ -253,7 +253,8 @@ options! {
     StatsFile stats_file {
         form: Path, default: "", when: Live,
         refusal: "bad value (a path of at most 511 bytes); ignored",
-        text: "appends one line of JSON to the file at exit", more: ""
+        text: "appends one line of JSON to the file at exit",
+        more: "A Unix socket gets the line, and the process goes on when the listener has closed its end, within 5 seconds: it can still be read."
     }
     Thp thp {
         form: Words(&["auto", "always", "never"]), default: "auto", when: Live,

@@ -131,9 +131,9 @@ pub(crate) fn at_exit() {
 #[cold]
 #[inline(never)]
 fn append_to_file() {
-    // Not under the lock: the page heap's ranks before it.
+    // Not under the lock: the page heap's ranks before it, and a listener may take its time.
     let (line, len) = json();
-    let file = STATS_FILE.lock();
+    let file = *STATS_FILE.lock();
     if !process::append_to_file(&file.0[..=file.1], &line[..len]) {
         let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
         let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
