@@ -44,15 +44,16 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
 /// For the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
     let left = FORKS.fetch_sub(1, Relaxed) - 1;
-    SHARED.forked(&SEGMENT);
     // SAFETY: the thread that this copies took the locks.
+    let records = unsafe { TRACE.forked(nested::is_nested()) };
+    SHARED.forked(&SEGMENT, records);
+    // SAFETY: as above.
     unsafe {
         let caches = REGISTRY.held_for_fork();
         caches.forked(tls::get());
         count_threads(caches);
         PROCESSOR_CACHES.forked();
         KIT.forked();
-        TRACE.forked(nested::is_nested());
         locks::release_all();
     }
     tls::clear_number();

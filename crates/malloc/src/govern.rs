@@ -14,7 +14,7 @@ use crate::observe::telemetry;
 use crate::observe::text::Text;
 use crate::statics::{
     ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, PROFILE, REGISTRY,
-    SEGMENT,
+    SEGMENT, TRACE,
 };
 use crate::thread::{nested, tls};
 use background::{Chore, Errands, FROM, Helper, Mode, Tended};
@@ -267,7 +267,12 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Release => nested::within(|| Here.release_now()),
-            Chore::Publish => nested::within(telemetry::publish),
+            Chore::Publish => {
+                if TRACE.inherited.swap(false, Relaxed) {
+                    errands().into_iter().for_each(|errands| (errands.begin_recording)());
+                }
+                nested::within(telemetry::publish)
+            }
             Chore::Round => {
                 nested::within(|| BACKGROUND.round_in_request(thread::on_main_stack(), &Here));
             }

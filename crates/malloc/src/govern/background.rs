@@ -79,6 +79,7 @@ pub(crate) struct Errands {
     pub(crate) free_later: fn(),
     /// `may_wait`: for the thread's end.
     pub(crate) read_mailbox: fn(may_wait: bool),
+    pub(crate) begin_recording: fn(),
 }
 
 pub(crate) trait Tended {

@@ -142,12 +142,13 @@ impl Shared {
         self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
     }
 
-    pub(crate) fn forked(&self, segment: &'static Segment) {
+    /// `calls`: the child's first slow request has something to publish without a folder, too.
+    pub(crate) fn forked(&self, segment: &'static Segment, calls: bool) {
         if self.is_shared.swap(false, Relaxed) {
             // SAFETY: shared, and this is the only thread.
             unsafe { shared_page::unshare(ptr::from_ref(segment).cast_mut().cast()) };
         }
-        let next = if self.folder().is_empty() { u64::MAX } else { 0 };
+        let next = if self.folder().is_empty() && !calls { u64::MAX } else { 0 };
         self.next_bytes.store(next, Relaxed);
     }
 

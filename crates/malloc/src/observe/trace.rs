@@ -28,6 +28,8 @@ pub(crate) struct Tracer {
     /// As last set.
     pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
     pub(crate) on: AtomicBool,
+    /// A fork's child has not begun its recording yet.
+    pub(crate) inherited: AtomicBool,
     pub(crate) recorder: Mutex<Option<Recorder>>,
 }
 
@@ -51,6 +53,7 @@ impl Tracer {
             requested: Mutex::ranked(Rank::TraceAsked, None),
             path: Mutex::ranked(Rank::TracePath, ([0; PATH_MAX], 0)),
             on: AtomicBool::new(false),
+            inherited: AtomicBool::new(false),
             recorder: Mutex::ranked(Rank::Recorder, None),
         }
     }
@@ -61,17 +64,7 @@ impl Tracer {
         if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
             return false;
         }
-        let mut text = Line::new();
-        let mut at = 0;
-        while at < path.len() {
-            let is_pid = path[at..].starts_with(b"%p");
-            text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
-            at += if is_pid { 2 } else { 1 };
-        }
-        let mut place = [0; PATH_MAX];
-        let len = text.as_bytes().len();
-        place[..len].copy_from_slice(text.as_bytes());
-        *self.requested.lock() = Some((place, len));
+        *self.requested.lock() = Some(with_pid(path));
         let mut shown = self.path.lock();
         shown.0[..path.len()].copy_from_slice(path);
         shown.1 = path.len();
@@ -93,18 +86,28 @@ impl Tracer {
     }
 
     /// `nested`: a signal handler may have interrupted the recorder; its window stays mapped.
+    /// Returns whether the child shall record into a file of another name.
     ///
     /// # Safety
-    /// The lock is held for a fork.
-    pub(crate) unsafe fn forked(&self, nested: bool) {
+    /// The locks are held for a fork.
+    pub(crate) unsafe fn forked(&self, nested: bool) -> bool {
         self.on.store(false, Relaxed);
         if nested {
-            return;
+            return false;
         }
-        // SAFETY: by the contract; nothing interrupted uses the recorder.
-        if let Some(recorder) = unsafe { self.recorder.held_for_fork() }.take() {
-            recorder.map.leave();
+        // SAFETY: by the contract; nothing interrupted uses them.
+        let (recorder, path, requested) = unsafe {
+            (self.recorder.held_for_fork().take(), self.path.held_for_fork(), self.requested.held_for_fork())
+        };
+        let Some(recorder) = recorder else { return false };
+        recorder.map.leave();
+        let path = &path.0[..path.1];
+        let is_other = path.windows(2).any(|two| two == b"%p");
+        if is_other {
+            *requested = Some(with_pid(path));
+            self.inherited.store(true, Relaxed);
         }
+        is_other
     }
 
     #[inline(always)]
@@ -125,6 +128,21 @@ impl Tracer {
             recorder.record(CoarseClock.now_ns(), kind, range, align, density);
         }
     }
+}
+
+/// The number of the process for each `%p`.
+fn with_pid(path: &[u8]) -> ([u8; PATH_MAX], usize) {
+    let mut text = Line::new();
+    let mut at = 0;
+    while at < path.len() {
+        let is_pid = path[at..].starts_with(b"%p");
+        text = if is_pid { text.number(process::id().into()) } else { text.bytes(&path[at..=at]) };
+        at += if is_pid { 2 } else { 1 };
+    }
+    let mut place = [0; PATH_MAX];
+    let len = text.as_bytes().len();
+    place[..len].copy_from_slice(text.as_bytes());
+    (place, len)
 }
 
 impl Recorder {

@@ -14,7 +14,7 @@ use core::ptr;
 use core::sync::atomic::{Ordering, Ordering::Relaxed};
 use craton_os::{process, thread};
 
-const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
+const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox, begin_recording: recording::begin };
 
 // Loom's locks and atomics exist only in models.
 #[used]

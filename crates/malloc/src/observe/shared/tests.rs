@@ -36,7 +36,7 @@ fn the_file_counts_along_and_goes_at_exit() {
     assert_eq!(word(bytes, 1024 + 48 + 16), 32 | 8192 << 32);
 
     // As in a child.
-    shared.forked(segment);
+    shared.forked(segment, false);
     segment.refills.store(8, Relaxed);
     assert_eq!((word(&files(&folder)[0].1, 24), files(&folder).len()), (7, 1));
     assert!(shared.wants_copy(0) && shared.is_shared_or_begins(segment));

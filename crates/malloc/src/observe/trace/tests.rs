@@ -128,12 +128,28 @@ fn a_forked_child_leaves_the_file_to_its_parent() {
     // SAFETY: this thread holds the lock.
     unsafe {
         p.trace.recorder.lock_for_fork(false);
-        p.trace.forked(false);
+        assert!(!p.trace.forked(false), "one name is one file");
         p.trace.recorder.release_after_fork();
     }
     let before = file.read();
     p.trace.span(SpanEvent::Resize { range: PageRange::new(craton_base::PageId(0), Pages(1)) });
     assert!(!p.trace.on.load(Relaxed) && file.read() == before);
+}
+
+#[test]
+fn a_forked_child_begins_a_file_of_its_own_name() {
+    let (p, file) = (process(16), File::new());
+    assert!(p.trace.request(b"/tmp/each.%p") && p.trace.requested.lock().take().is_some());
+    begin(p, &file).unwrap();
+    // SAFETY: this thread holds the lock.
+    unsafe {
+        p.trace.recorder.lock_for_fork(false);
+        assert!(p.trace.forked(false));
+        p.trace.recorder.release_after_fork();
+    }
+    let (path, len) = p.trace.requested.lock().take().unwrap();
+    assert_eq!(String::from_utf8_lossy(&path[..len]), format!("/tmp/each.{}", std::process::id()));
+    assert!(p.trace.inherited.load(Relaxed) && !p.trace.on.load(Relaxed));
 }
 
 #[test]
