@@ -114,7 +114,10 @@ fn whole(process: &Process) -> String {
         text += &format!("  {:26} {value:>16}{meaning}\n", counter.name);
     }
     match &process.ledger {
-        Some(ledger) => text += &ledger_text(ledger),
+        Some(ledger) => {
+            text += "\nledger: memory that the kernel charges\n";
+            text += &ledger_text(ledger);
+        }
         None => {
             text += "\nsize classes, when the process ended\n";
             for class in &process.classes {
@@ -126,9 +129,9 @@ fn whole(process: &Process) -> String {
     text
 }
 
-fn ledger_text(ledger: &Ledger) -> String {
+pub fn ledger_text(ledger: &Ledger) -> String {
     let row = |name: &str, bytes: u64, text: &str| format!("  {name:20} {:>12}  {text}\n", format::bytes(bytes));
-    let mut text = String::from("\nledger: memory that the kernel charges\n");
+    let mut text = String::new();
     for part in ledger.heap.iter().chain(&ledger.rest).filter(|row| row.bytes > 0) {
         text += &row(part.name, part.bytes, part.text);
     }

@@ -1,8 +1,8 @@
 //! `craton run`: a program on Craton.
 //!
-//! **What.** Becomes the program, by `exec`; with `--stats`, or where the debugging kit's reports
-//! matter ([`checked`]), one process stays ([`served`]). The program gets the default SIGPIPE,
-//! which Rust's runtime changes.
+//! **What.** Becomes the program, by `exec`; with `--stats` or `--trace`, or where the debugging
+//! kit's reports matter ([`checked`]), one process stays ([`served`]). The program gets the default
+//! SIGPIPE, which Rust's runtime changes.
 //!
 //! **Cost.** Less than a millisecond.
 
@@ -13,11 +13,13 @@ mod findings;
 mod forward;
 mod group;
 mod kinds;
+mod listener;
 mod record;
 mod reports;
 mod sarif;
 mod served;
 mod suppress;
+mod traces;
 
 pub use ended::contents;
 
@@ -30,8 +32,9 @@ use crate::terminal::say;
 use checked::Checked;
 use std::env;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use traces::Traces;
 
 /// Where no process stays it returns only on failure.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
@@ -50,17 +53,24 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         },
         _ => command.env("LD_PRELOAD", library::preload(&library, others.as_deref())),
     };
-    let file = |key: &str, flag: &str, path: &Option<PathBuf>| {
-        let setting = path.as_deref().map(|path| Setting::file(key, path).map_err(|why| (path, why))).transpose();
-        setting.map_err(|(path, why)| Failure::Usage(format!("--{flag} {}: {why}; give another path", path.display())))
+    let wrong = |flag: &str, path: &Path, why: String| {
+        Failure::Usage(format!("--{flag} {}: {why}; give another path", path.display()))
     };
-    let trace = file("trace", "trace", &args.trace)?;
+    let file = |key: &str, flag: &str, path: &Option<PathBuf>| {
+        let setting = path.as_deref().map(|path| Setting::file(key, path).map_err(|why| wrong(flag, path, why)));
+        setting.transpose()
+    };
+    let traces = args.trace.as_deref().map(|path| Traces::new(path).map_err(|why| wrong("trace", path, why)));
+    let (traces, trace) = match traces.transpose()?.flatten() {
+        Some((traces, setting)) => (Some(traces), Some(setting)),
+        None => (None, file("trace", "trace", &args.trace)?),
+    };
     let profile = file("profile_file", "profile", &args.profile)?;
     let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).chain(profile).collect();
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &settings);
     let checked = Checked::of(&args.checked, &asked)?;
-    if args.stats || checked.is_some() {
-        return served::run(command, args, &asked, checked);
+    if args.stats || traces.is_some() || checked.is_some() {
+        return served::run(command, args, &asked, traces.as_ref(), checked);
     }
     if !settings.is_empty() {
         command.env(options::VARIABLE, asked);

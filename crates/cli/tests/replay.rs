@@ -180,28 +180,77 @@ fn a_program_can_record_a_part_of_itself() {
 #[test]
 fn a_forked_child_leaves_its_parents_file_alone() {
     let recorded = Recorded::new("fork");
-    assert_eq!(recorded.run(&[], &["fork", "500"]).status, 0);
+    // One file for all, and not one for each.
+    let option = format!("trace={}", recorded.file);
+    assert_eq!(said(&mut craton(["run", "-o", &option, "--", &recorded.program, "fork", "500"])).status, 0);
     let row = recorded.row();
     assert!((LEAST..2500).contains(&number(&row, "events")), "twice 500 spans of the parent: {row}");
     assert_eq!(number(&row, "unchecked_events"), 0);
 }
 
+/// Files of a name with a number behind it.
+fn numbered(place: &Place, name: &str) -> Vec<std::path::PathBuf> {
+    let files = fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap().path());
+    let is_meant = |path: &std::path::PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(name);
+    files.filter(is_meant).collect()
+}
+
 #[test]
-fn the_programs_that_a_program_starts_need_files_of_their_own() {
+fn the_program_that_is_meant_is_recorded_behind_others() {
+    let recorded = Recorded::new("behind");
+    let file = recorded.file.as_str();
+    for command in [
+        &["bash", "-c", "\"$0\" work 10; \"$0\" work 1000; exit 0"] as &[&str],
+        &["sh", "-c", "timeout 600 \"$0\" work 1000; true"],
+        &["timeout", "600", "env", "A=b", "bash", "-c", "exec \"$0\" work 1000"],
+        &["nice", "bash", "-c", "(\"$0\" work 1000); echo >/dev/null"],
+    ] {
+        let said = said(&mut craton([&["run", "--trace", file, "--"], command, &[recorded.program.as_str()]].concat()));
+        assert!(said.status == 0 && said.out.ends_with("done\n"), "{command:?}: {}", said.err);
+        let expected = format!("processes were recorded; {file} is the largest, of process ");
+        assert!(said.err.contains(&expected) && said.err.contains(" (program) with "), "{}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!((LEAST..2500).contains(&number(&recorded.row(), "events")), "{command:?}");
+        assert!(!numbered(&recorded.place, "trace.").is_empty(), "the others have files, too");
+    }
+}
+
+#[test]
+fn one_process_has_the_file_alone_and_older_files_are_left_alone() {
+    let recorded = Recorded::new("alone");
+    let old = format!("{}.1", recorded.file);
+    fs::write(&old, "something").unwrap();
+    let ran = recorded.run(&[], &["work", "1000"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    assert!(number(&recorded.row(), "events") >= LEAST);
+    assert_eq!(numbered(&recorded.place, "trace."), [std::path::PathBuf::from(&old)]);
+    assert_eq!(fs::read_to_string(&old).unwrap(), "something");
+}
+
+#[test]
+fn a_place_for_the_number_makes_a_file_for_each_process_and_no_other() {
     let recorded = Recorded::new("children");
     let script = "\"$0\" work 1000; \"$0\" work 1000; exit 3";
-    let run = |file: &str| {
-        let said = said(&mut craton(["run", "--trace", file, "--", "bash", "-c", script, &recorded.program]));
-        assert_eq!((said.status, said.out.as_str(), said.err.as_str()), (3, "done\ndone\n", ""));
-    };
-    run(&recorded.file);
-    assert!(number(&recorded.row(), "events") < LEAST, "the file is the shell's, which was there first");
-    run(&recorded.place.path("each.%p"));
-    let files = fs::read_dir(&recorded.place.0).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<_> = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("each.")).collect();
+    let file = recorded.place.path("each.%p");
+    let said = said(&mut craton(["run", "--trace", &file, "--", "bash", "-c", script, &recorded.program]));
+    assert_eq!((said.status, said.out.as_str(), said.err.as_str()), (3, "done\ndone\n", ""));
+    let files = numbered(&recorded.place, "each.");
     assert_eq!(files.len(), 3, "{files:?}");
     let events = |path: &std::path::PathBuf| Trace::read(&fs::read(path).unwrap()).unwrap().len();
     assert_eq!(files.iter().filter(|path| events(path) >= LEAST).count(), 2, "{files:?}");
+}
+
+#[test]
+fn a_forked_worker_is_recorded_in_its_own_file() {
+    let recorded = Recorded::new("worker");
+    let ran = recorded.run(&[], &["fork", "500"]);
+    assert!(ran.status == 0 && ran.err.contains("2 processes were recorded"), "{}", ran.err);
+    // The child does 20 times as much.
+    let row = recorded.row();
+    assert!(number(&row, "events") > 15 * LEAST / 2 && number(&row, "unchecked_events") == 0, "{row}");
+    let parents = numbered(&recorded.place, "trace.");
+    let trace = fs::read(&parents[0]).unwrap();
+    assert!(parents.len() == 1 && (LEAST / 2..2500).contains(&Trace::read(&trace).unwrap().len()), "{parents:?}");
 }
 
 #[test]

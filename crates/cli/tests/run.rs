@@ -365,7 +365,7 @@ fn a_process_that_ends_without_exit_leaves_its_statistics() {
         assert!(!said.err.contains("nothing was served") && said.err.contains("\ntotal"), "{}", said.err);
     }
     let exits = said(&mut craton(["run", "--stats", "--", &program, "0"]));
-    assert!(exits.err.starts_with("craton: processes served"), "{}", exits.err);
+    assert!(exits.err.contains("\ncraton: processes served") && !exits.err.contains("ended by"), "{}", exits.err);
 }
 
 #[test]
@@ -390,4 +390,44 @@ fn a_stats_dir_keeps_the_files_of_killed_processes_alone() {
     let line = "craton: stats_dir: cannot create a file in /nonexistent: no such folder; statistics go with a process that is \
         killed\n";
     assert_eq!(absent.err, line);
+}
+
+/// Of a process that has more than the others.
+const HOLDS: &str = "#include <stdlib.h>\n#include <string.h>\n\
+    int main(void) { for (int i = 0; i < 50000; i++) memset(malloc(800), 1, 800);\n\
+    memset(malloc(40 << 20), 1, 40 << 20); return 0; }\n";
+
+#[test]
+fn what_the_memory_of_the_largest_process_was_for_is_shown_at_its_exit() {
+    let place = Place::new("ledger");
+    let (program, file) = (place.compile("holds", HOLDS, &[]), place.path("run.json"));
+    let command = ["--", "sh", "-c", "true; \"$0\"; ls / >/dev/null", &program];
+    let said = said(&mut craton([&["run", "--stats", "--stats-json", &file], command.as_slice()].concat()));
+    assert_eq!(said.status, 0, "{}", said.err);
+    let head = said.err.lines().position(|line| line.starts_with("craton: memory of process ")).unwrap();
+    assert!(said.err.lines().nth(head).unwrap().ends_with("(holds) at its exit"), "{}", said.err);
+    for row in ["live_bytes", "huge_bytes", "code_bytes", "rss_bytes", "heap_bytes"] {
+        assert!(said.err.lines().any(|line| line.trim_start().starts_with(row)), "{row}: {}", said.err);
+    }
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["exe"].as_str().unwrap()).collect();
+    assert!(names.contains(&"holds") && names.contains(&"ls"), "{names:?}");
+    // Some shells end by _exit.
+    for row in rows.iter().filter(|row| row["exited"] == true) {
+        let ledger = &row["ledger"];
+        let parts = ["heap", "rest"].into_iter().flat_map(|part| ledger[part].as_array().unwrap());
+        let sum: u64 = parts.map(|row| row["bytes"].as_u64().unwrap()).sum();
+        let rss = ledger["rss_bytes"].as_u64().unwrap();
+        assert!(rss > 0 && sum.abs_diff(rss) <= rss / 100, "{sum} of {rss}: {row}");
+    }
+    let holds = rows.iter().find(|row| row["exe"] == "holds").unwrap();
+    let row = |name: &str| {
+        let all = holds["ledger"]["heap"].as_array().unwrap();
+        all.iter().find(|row| row["name"] == name).unwrap()["bytes"].as_u64().unwrap()
+    };
+    assert_eq!(row("huge_bytes"), 40 << 20);
+    assert!(row("live_bytes").abs_diff(50_000 * 816) <= 50_000 * 816 / 100, "{holds}");
+    let wrong = self::said(&mut craton(["run", "--json", &file, "--", "true"]));
+    assert!(wrong.status == 2 && wrong.err.contains("--stats"), "{}", wrong.err);
 }

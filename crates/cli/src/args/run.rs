@@ -11,11 +11,16 @@ use std::path::PathBuf;
 #[derive(Debug, Group)]
 #[command(after_help = help())]
 pub struct Run {
-    /// At the end, print on standard error which processes Craton served, and how many allocations
+    /// At the end, print on standard error which processes Craton served, how many allocations, and
+    /// what the memory of the largest was for
     #[arg(long)]
     pub stats: bool,
-    /// Record the requests to the page heap into FILE, for `craton replay`; %p becomes the process
-    /// id
+    /// With --stats: write all numbers and the ledgers of all processes as JSON; - for standard
+    /// output
+    #[arg(long, value_name = "FILE", requires = "stats")]
+    pub stats_json: Option<PathBuf>,
+    /// Record the requests to the page heap into FILE, for `craton replay`: those of the process
+    /// with most. %p becomes the process id, for a file each
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Write the heap profile into FILE at exit, for `craton profile`; %p becomes the process id

@@ -1,20 +1,26 @@
-//! `craton run` where a process stays. At exit processes write [`record`]s to a private file; one
+//! `craton run` where a process stays. At exit processes send [`record`]s to a [`Listener`]; one
 //! that ends by a signal or `_exit` leaves its page of statistics, and gets a sentence ([`ended`]).
 
 use super::checked::Checked;
 use super::group::Group;
+use super::listener::{Listener, Sent};
 use super::record::{self, Record};
+use super::traces::Traces;
 use super::{ended, forward};
 use crate::args;
 use crate::failure::Failure;
+use crate::get;
 use crate::options::{self, Setting};
+use crate::output::{Output, command as command_line};
 use crate::program;
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::Published;
+use craton_lab::document::Document;
+use craton_lab::ratios::Ratios;
 use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -23,16 +29,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use tempfile::TempDir;
 
-/// Of a `stats_file`'s directory.
-const LONGEST: usize = 400;
+/// Of the directory for the private one: a socket's path has at most 107 bytes.
+const LONGEST: usize = 80;
 
 /// `asked`: the library's options.
 pub fn run(
     mut command: Command,
     args: &args::Run,
     asked: &OsStr,
+    traces: Option<&Traces>,
     checked: Option<Checked<'_>>,
 ) -> Result<ExitCode, Failure> {
+    let mut json = args.stats_json.as_deref().map(|path| Output::open("--stats-json", path)).transpose()?;
     let directory = directory().map_err(|e| {
         let place = place();
         let what = format!("cannot create a directory for statistics in {}", place.display());
@@ -44,6 +52,8 @@ pub fn run(
     let reports = checked.as_ref().map(|_| Checked::setting(directory.path()));
     command.env(options::VARIABLE, options::merge(Some(asked), own.iter().chain(&reports)));
 
+    let listener = Listener::start(file, args.stats_json.is_some())
+        .map_err(|e| format!("cannot listen in {}: {e}", directory.path().display()))?;
     let (group, start_ns) = (Group::ours(), now_ns());
     forward::start();
     let mut child = command.spawn().map_err(|e| program::cannot_start(&args.command[0], &e))?;
@@ -52,27 +62,44 @@ pub fn run(
         .and_then(|()| child.wait())
         .map_err(|e| format!("cannot wait for {}: {e}", args.command[0].display()))?;
 
-    let lines = fs::read(&file).unwrap_or_default();
+    let sent = listener.end();
     if let Some(wanted) = options::stats_file(asked).map(Path::new) {
-        let target = OpenOptions::new().append(true).create(true).open(wanted);
-        if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
-            let line = format!("stats_file: cannot append to {}: {e}", wanted.display());
-            say(&format!("craton: {}\n", plain(&line)));
-        }
+        append(&sent, wanted);
     }
-    let mut records: Vec<Record> = String::from_utf8_lossy(&lines).lines().filter_map(Record::parse).collect();
+    let mut records: Vec<Record> = sent.into_iter().filter_map(Record::sent).collect();
     let exited: HashSet<u64> = records.iter().map(|record| record.pid).collect();
     // A folder of the caller's has files of other runs.
     let is_left = |p: &Published| !exited.contains(&p.pid.into()) && p.since_ns >= start_ns;
     let left: Vec<Published> = Published::in_folder(&pages).into_iter().filter(is_left).collect();
     records.extend(left.iter().map(Record::of));
-    say(&ended::sentences(&left, child.id(), status, Group::ours().since(group)));
-    if args.stats || records.is_empty() {
+    if let Some(traces) = traces {
+        let name =
+            |pid: u32| records.iter().rfind(|record| record.pid == u64::from(pid)).map(|record| record.exe.clone());
+        say(&traces.end(name).unwrap_or_default());
+    }
+    if args.stats || checked.is_some() {
+        say(&ended::sentences(&left, child.id(), status, Group::ours().since(group)));
+    }
+    if args.stats || checked.is_some() && records.is_empty() {
         say(&report(&records, status, args));
     }
+    let is_served = !records.is_empty();
+    if let Some(json) = &mut json {
+        json.document(&Document::new("run", &command_line(), &[], records, &Ratios::default()))?;
+    }
     let status = code(status);
-    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, !records.is_empty()));
+    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, is_served));
     status.map(ExitCode::from)
+}
+
+/// As the processes would have done.
+fn append(sent: &[Sent], wanted: &Path) {
+    let lines: Vec<u8> = sent.iter().flat_map(|sent| sent.line.iter().copied()).collect();
+    let target = OpenOptions::new().append(true).create(true).open(wanted);
+    if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
+        let line = format!("stats_file: cannot append to {}: {e}", wanted.display());
+        say(&format!("craton: {}\n", plain(&line)));
+    }
 }
 
 /// The clock of [`Published::since_ns`].
@@ -84,7 +111,7 @@ fn now_ns() -> u64 {
 fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     if !records.is_empty() {
         let head = "craton: processes served, with their last statistics";
-        return format!("{head}\n{}", record::show(records, Stream::Err.width()));
+        return format!("{}{head}\n{}", largest(records), record::show(records, Stream::Err.width()));
     }
     let why = match status.signal() {
         Some(signal) => format!("signal {signal} ended it before the library was loaded"),
@@ -92,6 +119,14 @@ fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     };
     let name = plain(&args.command[0].to_string_lossy());
     format!("craton: nothing was served: no process of {name} reported; {why}\n")
+}
+
+/// The largest process's ledger.
+fn largest(records: &[Record]) -> String {
+    let ledgers = records.iter().filter_map(|record| Some((record, record.ledger.as_ref()?)));
+    let Some((record, ledger)) = ledgers.max_by_key(|(_, ledger)| ledger.rss_bytes) else { return String::new() };
+    let name = plain(&record.exe);
+    format!("craton: memory of process {} ({name}) at its exit\n{}", record.pid, get::ledger_text(ledger))
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -6,7 +6,7 @@ const LINE: &str = r#"{"exe":"sort","pid":7,"refills":3,"objects_out":1200,"larg
 #[test]
 fn a_line_is_read_and_others_are_not() {
     let record = Record::parse(LINE).unwrap();
-    assert!(record.pid == 7 && record.exe == "sort" && record.numbers[0] == 3, "{record:?}");
+    assert!(record.pid == 7 && record.exe == "sort" && record.shown()[0] == 3 && record.exited, "{record:?}");
     assert_eq!(Record::parse(&LINE.replace("refills", "refill")), None);
     assert_eq!(Record::parse(&LINE[..50]), None);
     assert_eq!(Record::parse(""), None);

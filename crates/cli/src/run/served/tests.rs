@@ -1,4 +1,5 @@
 use super::*;
+use std::fs;
 
 #[test]
 fn a_signal_is_128_and_its_number() {
