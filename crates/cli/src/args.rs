@@ -8,6 +8,7 @@ mod profile;
 mod run;
 mod serve;
 mod tune;
+mod values;
 
 pub use self::core::{Core, CoreTask};
 pub use live::{Get, Top};
@@ -18,7 +19,6 @@ use crate::terminal::plain;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
 use craton_lab::measure::server::results::Pattern;
-use craton_tables::amount::size;
 pub use profile::Profile;
 pub use run::{Checked, Run};
 pub use serve::Serve;
@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 pub use tune::Tune;
+use values::{at_least, bytes, process, seconds};
 
 /// The command line of `craton`.
 #[derive(Debug, Parser)]
@@ -419,29 +420,9 @@ pub struct HeapDump {
     pub svg: Option<PathBuf>,
 }
 
-/// Bytes with a unit or none.
-fn bytes(text: &str) -> Result<u64, String> {
-    size(text.as_bytes()).ok_or_else(|| "give a size, such as 64M or 4G".to_owned())
-}
-
-/// An address, with or without `0x`.
-fn address(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "give an address in hexadecimal, such as 0x7f12a4c01230".to_owned())
-}
-
 /// A setting for a running process; its value may contain commas.
 fn live_setting(text: &str) -> Result<String, String> {
     options::check_live(text.as_ref()).map(|()| text.to_owned()).map_err(|why| plain(&why))
-}
-
-fn process(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "not a process id, such as 1234; `pgrep -a NAME` finds that of a program".to_owned())
-}
-
-fn count(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "give a whole number below 2^64, such as 100".to_owned())
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
@@ -452,21 +433,6 @@ fn setting() -> impl TypedValueParser<Value = Setting> {
 pub fn program(command: &[OsString]) -> Result<&OsString, Failure> {
     let none = || Failure::Usage("the name of the program to run is empty; give one behind `--`".to_owned());
     command.first().filter(|name| !name.is_empty()).ok_or_else(none)
-}
-
-/// More rounds than this are a typing error; their sum has to fit, too.
-const MOST: usize = 1_000_000;
-
-fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n) if (LEAST..=MOST).contains(&n) => Ok(n),
-        _ => Err(format!("give a whole number from {LEAST} to {MOST}")),
-    }
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let duration = text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    duration.filter(|d| !d.is_zero()).ok_or_else(|| "give a number of seconds above 0, such as 2.5".to_owned())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `craton core`'s command line.
 
-use super::{address, count, process};
+use super::values::{address, count, process};
 use clap::{Args as Group, Subcommand};
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! `craton get` and `craton top`.
 
-use super::{process, seconds};
+use super::values::{process, seconds};
 use clap::Args as Group;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The command line of `craton profile`.
 
-use super::at_least;
+use super::values::at_least;
 use clap::Args as Group;
 use std::path::PathBuf;
 

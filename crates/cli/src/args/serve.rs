@@ -1,6 +1,6 @@
 //! The command line of `craton serve`.
 
-use super::{process, seconds};
+use super::values::{process, seconds};
 use clap::Args as Group;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -1,3 +1,4 @@
+use super::values::address;
 use super::*;
 use clap::CommandFactory;
 

@@ -1,6 +1,6 @@
 //! `craton tune`'s command line.
 
-use super::at_least;
+use super::values::at_least;
 use clap::Args as Group;
 use std::ffi::OsString;
 use std::path::PathBuf;
