@@ -111,7 +111,7 @@ pub fn create<M: Medium + Space>(medium: M, options: &Options) -> Result<Heap<M>
     };
     // Frames have records for all that the file may become.
     let most = if model == Model::Frames { options.most } else { 0 };
-    let stripes = Config::stripes_for(M::FLUSHES);
+    let stripes = Config::stripes_for(model, M::FLUSHES);
     let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
     let config = Config { model, stripes, created: now, most, ..Config::default() };
     Heap::create(medium, config, heap_options())

@@ -186,7 +186,11 @@ impl<S: Store> Tree<S> {
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, StoreError> {
         let print = fingerprint(key);
-        let mut pair = Some(Pair::reserve(&self.store, key, value)?);
+        // Before the latch, which readers wait for; but not a pair that may be refused.
+        let mut pair = match when {
+            When::Always => Some(Pair::reserve(&self.store, key, value)?),
+            When::Absent | When::Present => None,
+        };
         let done = self.at_locked(key, |leaf, locked, top| {
             let found = find(&self.store, leaf.at, key, print)?;
             if let (Some((_, pair)), Some(old)) = (&found, &mut old) {
@@ -201,22 +205,22 @@ impl<S: Store> Tree<S> {
             if refused {
                 return Ok(Step::Done(Outcome { existed, changed: false }));
             }
-            if let Some((i, _)) = found {
-                if let Some(object) = pair.take() {
-                    self.store.commit([Change::Replace { slot: leaf_slot(leaf.at, i), object }])?;
-                    self.record(Record::Set { key, value }, top);
-                }
-                return Ok(Step::Done(Outcome { existed, changed: true }));
-            }
             let valid = load(&self.store, leaf.at + LEAF_BITS)?;
-            if valid == u64::MAX {
+            if !existed && valid == u64::MAX {
                 return Ok(Step::Split(locked));
             }
-            if let Some(object) = pair.take() {
-                self.insert(leaf, valid, print, object)?;
-                self.record(Record::Set { key, value }, top);
+            let object = match pair.take() {
+                Some(object) => object,
+                None => Pair::reserve(&self.store, key, value)?,
+            };
+            match found {
+                Some((i, _)) => self.store.commit([Change::Replace { slot: leaf_slot(leaf.at, i), object }])?,
+                None => {
+                    self.insert(leaf, valid, print, object)?;
+                    top.count.fetch_add(1, Ordering::Relaxed);
+                }
             }
-            top.count.fetch_add(1, Ordering::Relaxed);
+            self.record(Record::Set { key, value }, top);
             Ok(Step::Done(Outcome { existed, changed: true }))
         });
         if let Some(object) = pair {

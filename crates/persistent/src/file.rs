@@ -97,7 +97,7 @@ fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<Heap<M>,
     let HeapOptions { model, most, lanes, stripes, .. } = *options;
     let other = Config::default();
     let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-    let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
+    let stripes = stripes.unwrap_or_else(|| Config::stripes_for(model, M::FLUSHES));
     let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
     Ok(Heap::create(medium, config, heap_options())?)
 }

@@ -77,20 +77,19 @@ impl<M: Medium + Space> Heap<M> {
         let is_logged = self.sup.model.is_logged();
         // Before the class is known: `morph` waits for the lane.
         let guard = if is_logged { self.enter(1) } else { self.enter_cache() };
-        let Some(tag) = self.units.get(at).filter(|tag| !tag.mixed) else {
+        let Some(tag) = self.units.get(at).filter(|tag| !tag.frozen) else {
+            // A frozen slab waits for this lane.
             drop(guard);
-            return self.free_rare(slot, at);
+            return self.free_rare(None, slot, at);
         };
         let class = &self.classes[tag.class];
         let Some(index) = class.index_at(at % UNIT) else {
-            drop(guard);
-            return self.free_rare(slot, at);
+            return self.free_rare(Some(guard), slot, at);
         };
         let object = Cached::new(at, class.mid_of(index));
         if is_logged && self.load(object.bit().0) & object.bit().1 == 0 {
-            // A guest, perhaps.
-            drop(guard);
-            return self.free_rare(slot, at);
+            // Perhaps a guest, or of the slab's former class.
+            return self.free_rare(Some(guard), slot, at);
         }
         let found = Found::Small { number: tag.class, object };
         let is_claimed = self.claims();
@@ -137,7 +136,7 @@ impl<M: Medium + Space> Heap<M> {
     #[inline]
     pub(crate) fn check_slot(&self, slot: Slot) -> Result<(), Error> {
         let at = slot.0;
-        let in_data = at >= self.places.data() && at < self.medium.len();
+        let in_data = at >= self.data && at < self.medium.len();
         if at.is_multiple_of(8) && (in_data || (ROOTS..ROOTS_END).contains(&at) && at.is_multiple_of(LINE_BYTES)) {
             return Ok(());
         }
@@ -180,11 +179,6 @@ impl<M: Medium + Space> Heap<M> {
 
     pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
         if let Some(tag) = self.tag_of(at) {
-            if tag.mixed
-                && let Some(index) = self.old_index(tag, at)
-            {
-                return Ok(Found::Old { tag, index });
-            }
             let class = &self.classes[tag.class];
             let object = class.index_at(at % UNIT).map(|index| Cached::new(at, class.mid_of(index)));
             let is_allocated = |object: &Cached| {
@@ -193,6 +187,12 @@ impl<M: Medium + Space> Heap<M> {
             };
             if let Some(object) = object.filter(is_allocated) {
                 return Ok(Found::Small { number: tag.class, object });
+            }
+            // An old object covers what its place is in the new class, so that bit is clear.
+            if tag.mixed
+                && let Some(index) = self.old_index(tag, at)
+            {
+                return Ok(Found::Old { tag, index });
             }
             if let Some(guest) = self.guest_at(tag, at) {
                 let object = Cached::guest(at & !(UNIT - 1), guest);
@@ -240,12 +240,13 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     #[cold]
-    fn free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
-        match self.try_free_rare(slot, at) {
+    fn free_rare(&self, guard: Option<Guard<'_>>, slot: Slot, at: u64) -> Result<(), Error> {
+        let guard = guard.filter(|_| self.sup.model.is_logged());
+        match self.try_free_rare(guard.unwrap_or_else(|| self.enter(1)), slot, at) {
             // The bookkeeping log is full until epochs are settled.
             Err(Error::NoMemory) => {
                 self.reclaim();
-                self.try_free_rare(slot, at)
+                self.try_free_rare(self.enter(1), slot, at)
             }
             result => result,
         }
@@ -261,11 +262,10 @@ impl<M: Medium + Space> Heap<M> {
         retired
     }
 
-    fn try_free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
+    fn try_free_rare(&self, guard: Guard<'_>, slot: Slot, at: u64) -> Result<(), Error> {
         if at == 0 {
             return Err(Error::Null { slot: slot.0 });
         }
-        let guard = self.enter(1);
         let found = self.find(at)?;
         let logged = if self.sup.model == Model::Gc { 0 } else { slot.0 };
         let redo = self.redo_free(logged, at, &found)?;
@@ -379,7 +379,8 @@ impl<M: Medium + Space> Heap<M> {
         self.commit_aside(guard, redo);
         let mut slabs = self.lock_arena(arena);
         let index = slabs.insert(at, number, crate::arena::all_free(class), class.objects);
-        self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
+        let fine = Tag::is_fine(number);
+        self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false, fine }));
         slabs.relist(index, class.objects);
         // Under the same lock, or another thread could take all of it.
         let moved = slabs.refill(number, class, &guard.lane.tcache, most);

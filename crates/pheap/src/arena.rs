@@ -17,6 +17,8 @@ use list::{Kind, Link, Linked, Lists, UNLISTED};
 /// Eighths of free objects, and empty slabs.
 const LEVELS: usize = 9;
 const EMPTY: usize = 8;
+/// At most a quarter taken, the sparsest first.
+const SPARSE: [usize; 2] = [7, 6];
 /// That a class keeps, besides an eighth of its slabs: a slab costs a fence.
 const KEPT: u32 = 2;
 /// Units of occupancy.
@@ -36,7 +38,7 @@ pub struct Slab {
     pub guests: Option<Box<Guests>>,
     /// Until this epoch is settled, redo lines may name the table.
     pub table_epoch: u64,
-    /// Upper bound in granules, if below `MOST`.
+    /// Most granules of a gap that the arena's index may not have.
     gap: u32,
     links: [Link; 2],
 }
@@ -88,11 +90,17 @@ pub struct Arena {
     /// By class.
     pub count: Box<[u32; CLASSES]>,
     empty: Box<[u32; CLASSES]>,
+    /// Slabs by `gap`.
     gaps: Lists,
+    index: gaps::Index,
+    /// Whether slabs may have guests.
+    hosts: bool,
+    /// Changes when a slab may have become sparse enough to change its class.
+    pub sparser: u64,
 }
 
 impl Arena {
-    pub fn new() -> Self {
+    pub fn new(hosts: bool) -> Self {
         Self {
             slabs: Vec::new(),
             vacant: Vec::new(),
@@ -100,6 +108,9 @@ impl Arena {
             count: Box::new([0; CLASSES]),
             empty: Box::new([0; CLASSES]),
             gaps: Lists::new(Kind::Gap, gaps::GAPS),
+            index: gaps::Index::new(),
+            hosts,
+            sparser: 0,
         }
     }
 
@@ -144,7 +155,9 @@ impl Arena {
     }
 
     pub fn relist(&mut self, index: usize, objects: u32) {
-        self.set_level(index, self.slabs[index].level_for(objects));
+        let level = self.slabs[index].level_for(objects);
+        self.sparser += u64::from(SPARSE.contains(&level));
+        self.set_level(index, level);
     }
 
     pub fn unlink(&mut self, index: usize) {
@@ -239,7 +252,7 @@ impl Arena {
     /// At most a quarter taken, the sparsest first.
     pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
         let next = |index: &usize| self.levels.behind(&self.slabs, *index);
-        [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
+        SPARSE.into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
     }
 
     /// A2.

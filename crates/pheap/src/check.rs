@@ -66,7 +66,7 @@ impl<M: Medium + Space> Heap<M> {
                 found.extend(old.objects(at, &self.classes[old.class]));
             }
             if let Some(guests) = &slab.guests {
-                let allocated = guests.list().iter().filter(|guest| guest.is_allocated(&self.medium, at));
+                let allocated = guests.iter().filter(|guest| guest.is_allocated(&self.medium, at));
                 found.extend(allocated.map(|guest| (at + guest.offset(), guest.bytes())));
             }
             drop(arena);
@@ -156,6 +156,9 @@ impl<M: Medium + Space> Heap<M> {
             if !arena.is_listed_right(tag.slab, class.objects) {
                 return damaged("A2: list of a slab", at);
             }
+            if !arena.gaps_are_right(tag.slab, class) {
+                return damaged("A3: index of a slab's gaps", at);
+            }
             let bits = read_bits(&self.medium, at, class);
             let unused = unused_bits(class);
             for index in 0..class.objects {
@@ -196,7 +199,7 @@ impl<M: Medium + Space> Heap<M> {
             return Ok(0);
         }
         let damaged = |what, at| Err(Error::Damaged { what, at });
-        let guests = slab.guests.as_ref().map_or(&[][..], |guests| guests.list());
+        let guests = slab.guests.iter().flat_map(|guests| guests.iter());
         let (mut reserved, mut end, mut allocated) = (0, 0, Vec::new());
         let mut again = Guests::new(class);
         for guest in guests {
@@ -211,8 +214,8 @@ impl<M: Medium + Space> Heap<M> {
             }
             reserved += u64::from(!in_cache && !is_allocated);
             end = guest.first + guest.granules;
-            allocated.extend(is_allocated.then_some(*guest));
-            again.add(class, *guest, |_| {});
+            allocated.extend(is_allocated.then_some(guest));
+            again.add(class, guest, |_| {});
         }
         if guests::read_all(&self.medium, at)? != allocated {
             return damaged("guests of a slab that DRAM does not know", at);

@@ -9,6 +9,7 @@ use crate::alloc::Found;
 use crate::error::Error;
 use crate::heap::{Heap, Slot};
 use crate::layout::UNIT;
+use crate::units::Claim;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
@@ -22,9 +23,10 @@ impl<M: Medium + Space> Heap<M> {
     /// If the object is still there.
     #[inline]
     pub(crate) fn claim(&self, slot: Slot, at: u64, found: &Found) -> Result<(), Error> {
-        if !matches!(found, Found::Large { .. }) && !self.units.claim(at) {
-            return Err(Error::AlreadyFree { at });
-        }
+        let claim = match found {
+            Found::Large { .. } => None,
+            _ => Some(self.units.claim(at).ok_or(Error::AlreadyFree { at })?),
+        };
         let there = self.load(slot.0);
         let is_allocated = match found {
             Found::Small { object, .. } if object.is_guest() => {
@@ -39,7 +41,8 @@ impl<M: Medium + Space> Heap<M> {
         if there == at && is_allocated {
             return Ok(());
         }
-        self.unclaim(at, found);
+        // The object may be free, and its slab another's.
+        claim.into_iter().for_each(Claim::end);
         Err(if there == 0 { Error::Null { slot: slot.0 } } else { Error::AlreadyFree { at } })
     }
 

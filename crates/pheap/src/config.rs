@@ -68,19 +68,22 @@ pub struct Config {
 
 /// NVAlloc §5.1.
 const STRIPES: u32 = 6;
+/// Random frees dirty about 150 lines of bitmaps, each written back once for as many operations.
+const HALF: u32 = 512;
 
 impl Default for Config {
     fn default() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         let uuid = (u128::from(random()) << 64) | u128::from(random()) | 1;
-        Self { model: Model::Log, lanes: 64, half: 256, stripes: STRIPES, uuid, created: 0, most: 0 }
+        Self { model: Model::Log, lanes: 64, half: HALF, stripes: STRIPES, uuid, created: 0, most: 0 }
     }
 }
 
 impl Config {
-    /// Stripes pay only where the medium writes lines back (NVAlloc §6.7).
-    pub fn stripes_for(writes_back: bool) -> u32 {
-        if writes_back { STRIPES } else { 1 }
+    /// Stripes pay only where the medium writes bitmaps back (NVAlloc §6.7), and a gc heap writes
+    /// none.
+    pub fn stripes_for(model: Model, writes_back: bool) -> u32 {
+        if writes_back && model.is_logged() { STRIPES } else { 1 }
     }
 
     pub(crate) fn places(&self) -> Places {

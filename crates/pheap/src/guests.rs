@@ -21,7 +21,7 @@ pub const LEAST: u32 = 2;
 /// The largest guest.
 pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
 /// From this size on, guests begin with a cache line.
-const ALIGNED_FROM: u32 = 16;
+pub const ALIGNED_FROM: u32 = 16;
 const WORDS: usize = (SLAB_GUESTS_BYTES / 8) as usize;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,10 @@ impl Guest {
         self.first + self.granules - 1
     }
 
+    pub fn end(self) -> u32 {
+        self.first + self.granules
+    }
+
     /// The slab's objects that share bytes with the guest.
     pub fn covers(self, class: &Class) -> std::ops::Range<u32> {
         let first = class.index_within(self.offset()).unwrap_or(class.objects);
@@ -81,14 +85,30 @@ impl Guest {
     }
 }
 
-fn next_set(bits: &Granules, from: u32) -> Option<u32> {
+/// Of the bits that differ from those of `other`.
+fn next(bits: &Granules, from: u32, other: u64) -> Option<u32> {
     let mut word = (from / 64) as usize;
-    let mut rest = bits.get(word)? & u64::MAX << (from % 64);
+    let mut rest = (bits.get(word)? ^ other) & u64::MAX << (from % 64);
     while rest == 0 {
         word += 1;
-        rest = *bits.get(word)?;
+        rest = bits.get(word)? ^ other;
     }
     Some(word as u32 * 64 + rest.trailing_zeros())
+}
+
+fn next_set(bits: &Granules, from: u32) -> Option<u32> {
+    next(bits, from, 0)
+}
+
+/// Before `end`.
+fn last_set(bits: &Granules, end: u32) -> Option<u32> {
+    let mut word = (end / 64) as usize;
+    let mut rest = bits.get(word).map_or(0, |bits| bits & !(u64::MAX << (end % 64)));
+    while rest == 0 {
+        word = word.checked_sub(1)?;
+        rest = bits[word];
+    }
+    Some(word as u32 * 64 + 63 - rest.leading_zeros())
 }
 
 fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
@@ -115,36 +135,64 @@ pub fn list(bits: &Granules, slab: u64) -> Result<Vec<Guest>, Error> {
     Ok(guests)
 }
 
+/// Of a slab. A bit for each granule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guests {
-    list: Vec<Guest>,
+    /// Where guests begin.
+    firsts: Granules,
+    lasts: Granules,
     /// Objects of the slab, by mid.
     covered: Box<[u64]>,
 }
 
 impl Guests {
     pub fn new(class: &Class) -> Self {
-        Self { list: Vec::new(), covered: vec![0; class.stripes as usize * 8].into() }
+        Self { firsts: [0; WORDS], lasts: [0; WORDS], covered: vec![0; class.stripes as usize * 8].into() }
     }
 
-    pub fn list(&self) -> &[Guest] {
-        &self.list
+    pub fn is_empty(&self) -> bool {
+        self.firsts == [0; WORDS]
+    }
+
+    /// In order.
+    pub fn iter(&self) -> impl Iterator<Item = Guest> {
+        std::iter::successors(self.next_from(0), |guest| self.next_from(guest.end()))
+    }
+
+    fn with_first(&self, first: u32) -> Guest {
+        let last = next_set(&self.lasts, first).unwrap_or(first);
+        Guest { first, granules: last - first + 1 }
+    }
+
+    /// The first that begins with the granule, or behind.
+    pub fn next_from(&self, granule: u32) -> Option<Guest> {
+        next_set(&self.firsts, granule).map(|first| self.with_first(first))
+    }
+
+    /// The last that begins before the granule.
+    pub fn last_before(&self, granule: u32) -> Option<Guest> {
+        last_set(&self.firsts, granule).map(|first| self.with_first(first))
     }
 
     /// In bytes after the slab.
     pub fn beginning_at(&self, offset: u64) -> Option<Guest> {
-        let found = self.list.binary_search_by_key(&offset, |guest| guest.offset());
-        found.ok().map(|place| self.list[place])
+        let inside = offset.checked_sub(SLAB_HEADER).filter(|inside| inside.is_multiple_of(GRANULE))?;
+        let first = (inside / GRANULE) as u32;
+        (self.firsts[(first / 64) as usize] & 1 << (first % 64) != 0).then(|| self.with_first(first))
     }
 
     pub fn covers(&self, mid: u32) -> bool {
         self.covered[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
 
+    fn flip(&mut self, guest: Guest) {
+        self.firsts[(guest.first / 64) as usize] ^= 1 << (guest.first % 64);
+        self.lasts[(guest.last() / 64) as usize] ^= 1 << (guest.last() % 64);
+    }
+
     /// `f` gets the mid of each newly covered object.
     pub fn add(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
-        let place = self.list.partition_point(|other| other.first < guest.first);
-        self.list.insert(place, guest);
+        self.flip(guest);
         for mid in guest.covers(class).map(|index| class.mid_of(index)) {
             let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
             if self.covered[word] & bit == 0 {
@@ -156,12 +204,11 @@ impl Guests {
 
     /// `f` gets the mid of each object no longer covered.
     pub fn remove(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
-        let place = self.list.partition_point(|other| other.first < guest.first);
-        debug_assert!(self.list.get(place) == Some(&guest), "no guest {guest:?}");
-        self.list.remove(place);
+        debug_assert!(self.beginning_at(guest.offset()) == Some(guest), "no guest {guest:?}");
+        self.flip(guest);
         // Neighbours may share these.
-        let before = place.checked_sub(1).map_or(0..0, |before| self.list[before].covers(class));
-        let behind = self.list.get(place).map_or(0..0, |behind| behind.covers(class));
+        let before = self.last_before(guest.first).map_or(0..0, |before| before.covers(class));
+        let behind = self.next_from(guest.first).map_or(0..0, |behind| behind.covers(class));
         for index in guest.covers(class).filter(|index| !before.contains(index) && !behind.contains(index)) {
             let mid = class.mid_of(index);
             self.covered[(mid / 64) as usize] &= !(1 << (mid % 64));
@@ -201,40 +248,20 @@ pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules
             }
         }
     }
-    for guest in guests.map_or(&[][..], |guests| &guests.list) {
+    for guest in guests.into_iter().flat_map(Guests::iter) {
         let begin = guest.offset() - SLAB_HEADER;
         mark(begin, begin + guest.bytes());
     }
     bits
 }
 
-/// While `accept` takes them. Returns the largest gap left.
-pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bool) -> u32 {
-    let align = if granules >= ALIGNED_FROM { 2 } else { 1 };
-    let mut largest = 0;
-    let mut open = true;
+/// Calls `f` with each gap's first granule and its end.
+pub fn gaps(bits: &Granules, mut f: impl FnMut(u32, u32)) {
     let mut at = 0;
-    while let Some((mut first, end)) = next_gap(bits, at) {
-        at = end;
-        loop {
-            let begin = first.next_multiple_of(align);
-            let guest = Guest { first: begin, granules };
-            open = open && (begin + granules > end || accept(guest));
-            if !open || begin + granules > end {
-                break;
-            }
-            first = begin + granules;
-        }
-        largest = largest.max(end - first);
+    while let Some(first) = next(bits, at, u64::MAX) {
+        at = next_set(bits, first).unwrap_or(GRANULES);
+        f(first, at);
     }
-    largest
-}
-
-/// From `from` on: first granule and end.
-fn next_gap(bits: &Granules, from: u32) -> Option<(u32, u32)> {
-    let inverse: Granules = bits.map(|word| !word);
-    let first = next_set(&inverse, from)?;
-    Some((first, next_set(bits, first).unwrap_or(GRANULES)))
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub struct Heap<M> {
     pub(crate) sup: Super,
     pub(crate) seed: u64,
     pub(crate) places: Places,
+    /// Where they end.
+    pub(crate) data: u64,
     pub(crate) classes: Box<[Class; CLASSES]>,
     pub(crate) lanes: Box<[Lane]>,
     pub(crate) seats: Arc<Seats>,
@@ -53,7 +55,8 @@ pub struct Heap<M> {
     now_ms: AtomicU64,
     /// Lanes without a transaction, and the next transaction's number.
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
-    pub(crate) morphing: Mutex<()>,
+    /// By arena, the state in which no slab could change its class.
+    pub(crate) morphing: Mutex<Vec<(u64, u64)>>,
 }
 
 /// That are worth a thread at `open`.
@@ -145,12 +148,13 @@ impl<M: Medium + Space> Heap<M> {
             extents.limit_to(sup.most);
         }
         extents.settled(if M::FLUSHES { state.settled } else { 0 });
+        let hosts = sup.model.is_logged() && options.morph != 0;
         Self {
             lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES, options.eager)).collect(),
             seats: Seats::new(sup.lanes),
             classes: Box::new(std::array::from_fn(|class| Class::new(class, sup.stripes))),
             units: Units::new(medium.limit().min(1 << OFFSET_BITS)),
-            arenas: (0..options.arenas()).map(|_| Mutex::new(Arena::new())).collect(),
+            arenas: (0..options.arenas()).map(|_| Mutex::new(Arena::new(hosts))).collect(),
             extents,
             epoch: AtomicU64::new(epoch),
             settled: AtomicU64::new(state.settled),
@@ -160,11 +164,12 @@ impl<M: Medium + Space> Heap<M> {
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
             no_tx: Mutex::new(((0..sup.lanes).rev().collect(), state.generation << 32)),
-            morphing: Mutex::new(()),
+            morphing: Mutex::new(vec![(u64::MAX, 0); options.arenas()]),
             medium,
             sup,
             seed,
             places,
+            data: places.data(),
             options,
         }
     }
@@ -189,7 +194,9 @@ impl<M: Medium + Space> Heap<M> {
                 return Err(Error::Damaged { what: "NG1: guests of a slab", at });
             }
             arena.relist_found(index, &self.classes[header.class]);
-            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0, frozen: false };
+            let mixed = old > 0;
+            let fine = Tag::is_fine(header.class) || header.old.is_some_and(|(old, _)| Tag::is_fine(old));
+            let tag = Tag { class: header.class, arena: number, slab: index, mixed, frozen: false, fine };
             self.units.set(at, Some(tag));
         }
         Ok(())

@@ -138,7 +138,7 @@ fn cover(slab: &mut Slab, old: Old, class: &Class) {
 
 impl<M: Medium + Space> Heap<M> {
     pub(crate) fn morph(&self, guard: &Guard<'_>, number_of_arena: usize, number: usize) -> bool {
-        let Ok(_one) = self.morphing.try_lock() else { return false };
+        let Ok(mut fruitless) = self.morphing.try_lock() else { return false };
         let mut arena = self.lock_arena(number_of_arena);
         if let Some(index) = arena.empty_of_another(number) {
             let header = Header { class: number, stripes: self.classes[number].stripes, old: None };
@@ -146,6 +146,10 @@ impl<M: Medium + Space> Heap<M> {
             return true;
         }
         if self.options.morph == 0 || self.sup.model == Model::Gc {
+            return false;
+        }
+        let state = |arena: &Arena| (arena.sparser, self.settled.load(Ordering::Relaxed));
+        if fruitless[number_of_arena] == state(&arena) {
             return false;
         }
         let mut found = self.candidate(&arena, number);
@@ -156,10 +160,14 @@ impl<M: Medium + Space> Heap<M> {
             arena = self.lock_arena(number_of_arena);
             found = self.candidate(&arena, number);
         }
-        let Ok(index) = found else { return false };
+        let Ok(index) = found else {
+            fruitless[number_of_arena] = state(&arena);
+            return false;
+        };
         arena.unlink(index);
         let (at, class) = (arena.slabs[index].at, arena.slabs[index].class);
-        let tag = Tag { class, arena: number_of_arena, slab: index, mixed: true, frozen: true };
+        let fine = self.units.get(at).is_some_and(|tag| tag.fine);
+        let tag = Tag { class, arena: number_of_arena, slab: index, mixed: true, frozen: true, fine };
         self.units.set(at, Some(tag));
         drop(arena);
         let quiet = self.wait_for_lanes(guard);
@@ -187,6 +195,8 @@ impl<M: Medium + Space> Heap<M> {
                 && was_fuller
                 && live as usize <= SLAB_TABLE_ENTRIES
                 && slab.old.is_none()
+                && slab.guests.is_none()
+                && self.is_free_of_lines(slab)
         };
         for other in (0..CLASSES).filter(|other| *other != number) {
             for index in arena.sparse(other, LOOKED_AT).filter(is_sparse) {
@@ -199,14 +209,16 @@ impl<M: Medium + Space> Heap<M> {
         Err(cached)
     }
 
+    /// NM3.
+    fn is_free_of_lines(&self, slab: &Slab) -> bool {
+        let is_settled = !M::FLUSHES || self.settled.load(Ordering::Relaxed) >= slab.table_epoch;
+        is_settled && slab.table_epoch != u64::MAX
+    }
+
     /// NM1, NM3 and NG2.
     fn is_settled(&self, slab: &Slab) -> bool {
         let class = &self.classes[slab.class];
-        let settled = !M::FLUSHES || self.settled.load(Ordering::Relaxed) >= slab.table_epoch;
-        settled
-            && slab.table_epoch != u64::MAX
-            && slab.guests.is_none()
-            && read_bits(&self.medium, slab.at, class) == slab.taken
+        self.is_free_of_lines(slab) && slab.guests.is_none() && read_bits(&self.medium, slab.at, class) == slab.taken
     }
 
     /// NM1: frees that met the slab before it was frozen end.
@@ -269,10 +281,12 @@ impl<M: Medium + Space> Heap<M> {
         slab.taken = unused_bits(class);
         (slab.free, slab.least_free) = (class.objects, class.objects);
         let mixed = old.is_some();
+        let fine = Tag::is_fine(header.class) || header.old.is_some_and(|(old, _)| Tag::is_fine(old));
         if let Some(old) = old {
             cover(slab, old, class);
         }
-        self.units.set(home, Some(Tag { class: header.class, arena: place, slab: index, mixed, frozen: false }));
+        let tag = Tag { class: header.class, arena: place, slab: index, mixed, frozen: false, fine };
+        self.units.set(home, Some(tag));
         arena.relist(index, class.objects);
     }
 

@@ -6,7 +6,7 @@
 //! allocates or frees is void. *NR3* A slot whose durable value no line of its chain names was
 //! written by the application since, and stays.
 //!
-//! **Cost.** Reads the rings that the last generation used, 32 KiB each.
+//! **Cost.** Reads the rings that the last generation used, 64 KiB each.
 
 use crate::error::Error;
 use crate::guests;

@@ -1,7 +1,8 @@
 //! The use of each unit of 64 KiB, in DRAM, stored under its arena's lock and loaded by every free.
 
+use crate::class::SIZES;
 use crate::layout::{UNIT, UNIT_SHIFT};
-use craton_base::atomic::{AtomicU64, Ordering};
+use craton_base::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,27 +15,48 @@ pub struct Tag {
     pub mixed: bool,
     /// About to change its class: frees wait.
     pub frozen: bool,
+    /// May have objects of less than [`COARSE`] bytes.
+    pub fine: bool,
+}
+
+impl Tag {
+    pub fn is_fine(class: usize) -> bool {
+        u64::from(SIZES[class]) < COARSE
+    }
 }
 
 const SLAB: u64 = 1;
 const MIXED: u64 = 2;
 const FROZEN: u64 = 4;
+const FINE: u64 = 8;
 const CHUNK: u64 = 1024;
+/// Between the beginnings of two objects at least: of small ones, and of others.
 const STEP: u64 = 16;
-/// A bit for each place of an object.
-const CLAIM_WORDS: usize = (UNIT / STEP / 64) as usize;
+const COARSE: u64 = 64;
 
-type Claims = Box<[AtomicU64; CLAIM_WORDS]>;
+/// A byte for each place of an object. Not a bit: a plain store can end a claim.
+type Claims = OnceLock<Box<[AtomicU8]>>;
+
+pub struct Claim<'a>(&'a AtomicU8);
+
+impl Claim<'_> {
+    #[inline]
+    pub fn end(self) {
+        // ORDERING: pairs with the acquire in `Units::claim`.
+        self.0.store(0, Ordering::Release);
+    }
+}
 
 struct Chunk {
     tags: Box<[AtomicU64]>,
-    claims: Box<[OnceLock<Claims>]>,
+    claims: Box<[Claims]>,
+    fine_claims: Box<[Claims]>,
 }
 
 impl Chunk {
     fn new() -> Self {
-        let claims = (0..CHUNK).map(|_| OnceLock::new()).collect();
-        Self { tags: (0..CHUNK).map(|_| AtomicU64::new(0)).collect(), claims }
+        let claims = || (0..CHUNK).map(|_| OnceLock::new()).collect();
+        Self { tags: (0..CHUNK).map(|_| AtomicU64::new(0)).collect(), claims: claims(), fine_claims: claims() }
     }
 }
 
@@ -62,6 +84,7 @@ impl Units {
             slab: (word >> 32) as usize,
             mixed: word & MIXED != 0,
             frozen: word & FROZEN != 0,
+            fine: word & FINE != 0,
         })
     }
 
@@ -71,33 +94,35 @@ impl Units {
         let word = tag.map_or(0, |tag| {
             let mixed = if tag.mixed { MIXED } else { 0 };
             let frozen = if tag.frozen { FROZEN } else { 0 };
-            SLAB | mixed | frozen | (tag.class as u64) << 8 | (tag.arena as u64) << 16 | (tag.slab as u64) << 32
+            let fine = if tag.fine { FINE } else { 0 };
+            SLAB | mixed | frozen | fine | (tag.class as u64) << 8 | (tag.arena as u64) << 16 | (tag.slab as u64) << 32
         });
         // ORDERING: pairs with the acquire in `get`.
         chunk.tags[(unit % CHUNK) as usize].store(word, Ordering::Release);
     }
 
-    fn claim_word(&self, at: u64) -> (&AtomicU64, u64) {
-        let (unit, place) = (at >> UNIT_SHIFT, at % UNIT / STEP);
+    fn claim_byte(&self, at: u64) -> &AtomicU8 {
+        let unit = at >> UNIT_SHIFT;
         let chunk = self.chunks[(unit / CHUNK) as usize].get_or_init(Chunk::new);
-        let claims = &chunk.claims[(unit % CHUNK) as usize];
-        let claims = claims.get_or_init(|| Box::new([const { AtomicU64::new(0) }; CLAIM_WORDS]));
-        (&claims[(place / 64) as usize], 1 << (place % 64))
+        let unit = (unit % CHUNK) as usize;
+        // The bit does not change while an object of the slab is in use.
+        let is_fine = chunk.tags[unit].load(Ordering::Relaxed) & FINE != 0;
+        let (claims, step) = if is_fine { (&chunk.fine_claims[unit], STEP) } else { (&chunk.claims[unit], COARSE) };
+        let claims = claims.get_or_init(|| (0..UNIT / step).map(|_| AtomicU8::new(0)).collect());
+        &claims[(at % UNIT / step) as usize]
     }
 
-    /// `false`: another free has the object.
+    /// `None`: another free has the object.
     #[inline]
-    pub fn claim(&self, at: u64) -> bool {
-        let (word, bit) = self.claim_word(at);
-        // ORDERING: pairs with the release in `unclaim`.
-        word.fetch_or(bit, Ordering::Acquire) & bit == 0
+    pub fn claim(&self, at: u64) -> Option<Claim<'_>> {
+        let byte = self.claim_byte(at);
+        // ORDERING: pairs with the release in `Claim::end`.
+        (byte.swap(1, Ordering::Acquire) == 0).then_some(Claim(byte))
     }
 
-    /// When slot and bit are changed, or the free is refused.
+    /// When slot and bit are changed. The object is not free yet.
     #[inline]
     pub fn unclaim(&self, at: u64) {
-        let (word, bit) = self.claim_word(at);
-        // ORDERING: pairs with the acquire in `claim`.
-        word.fetch_and(!bit, Ordering::Release);
+        Claim(self.claim_byte(at)).end();
     }
 }

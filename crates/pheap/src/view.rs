@@ -145,8 +145,8 @@ impl<M: Medium + Space> Heap<M> {
     fn guests_of(&self, tag: Tag) -> Vec<Guest> {
         let arena = self.lock_arena(tag.arena);
         let slab = &arena.slabs[tag.slab];
-        let guests = slab.guests.as_ref().map_or(&[][..], |guests| guests.list());
-        guests.iter().copied().filter(|guest| guest.is_allocated(&self.medium, slab.at)).collect()
+        let guests = slab.guests.iter().flat_map(|guests| guests.iter());
+        guests.filter(|guest| guest.is_allocated(&self.medium, slab.at)).collect()
     }
 
     /// By address.

@@ -42,7 +42,7 @@ impl Task {
             Kind::CratonLog | Kind::Pmdk => Model::Log,
         };
         // Flushes are counted as if lines were written back.
-        let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(self.mode != Mode::None));
+        let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(model, self.mode != Mode::None));
         let half = self.half.unwrap_or(Config::default().half);
         Config { model, stripes, half, ..Config::default() }
     }

@@ -94,7 +94,7 @@ impl UseMedium for Make<'_> {
         let Self { model, most, .. } = self;
         let HeapCreate { file, lanes, stripes, .. } = self.args;
         let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-        let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
+        let stripes = stripes.unwrap_or_else(|| Config::stripes_for(model, M::FLUSHES));
         let config = Config { model, lanes: *lanes, stripes, created, most, ..Config::default() };
         let heap = Heap::create(medium, config, Options::default())?;
         let medium = heap.close();
