@@ -84,12 +84,11 @@ impl<M: Medium + Space> Heap<M> {
         };
         let class = &self.classes[tag.class];
         let Some(index) = class.index_at(at % UNIT) else {
-            return self.free_rare(Some(guard), slot, at);
+            return self.free_guest(guard, slot, at, tag);
         };
         let object = Cached::new(at, class.mid_of(index));
         if is_logged && self.load(object.bit().0) & object.bit().1 == 0 {
-            // Perhaps a guest, or of the slab's former class.
-            return self.free_rare(Some(guard), slot, at);
+            return self.free_guest(guard, slot, at, tag);
         }
         let found = Found::Small { number: tag.class, object };
         let is_claimed = self.claims();
@@ -237,6 +236,21 @@ impl<M: Medium + Space> Heap<M> {
             Found::Old { tag, index } => self.finish_old(guard, tag, index),
             Found::Large { .. } => self.extents.finish_free(&self.medium, &plan_of(redo), self.epoch_of(guard)),
         }
+    }
+
+    /// Of what is no object of the slab's class.
+    #[inline(never)]
+    fn free_guest(&self, guard: Guard<'_>, slot: Slot, at: u64, tag: Tag) -> Result<(), Error> {
+        let guest = if tag.mixed || !self.sup.model.is_logged() { None } else { self.guest_at(tag, at) };
+        let Some(guest) = guest else { return self.free_rare(Some(guard), slot, at) };
+        let object = Cached::guest(at & !(UNIT - 1), guest);
+        let number = guests::class_for(guest.granules);
+        let found = Found::Small { number, object };
+        self.claim(slot, at, &found)?;
+        guard.lane.commit_one(&self.medium, self.stamp(), &redo_guest(Kind::FreeGuest, slot.0, 0, object));
+        self.unclaim(at, &found);
+        self.uncommit(&guard, number, object);
+        Ok(())
     }
 
     #[cold]

@@ -91,11 +91,14 @@ impl<M: Medium + Space> Heap<M> {
             clear(&medium, SUPER, SUPER + LINE_BYTES);
             medium.fence();
         }
+        let old_len = medium.len();
         record::begin(&medium, &sup)?;
         clear(&medium, STATES[0], STATES[1] + LINE_BYTES);
         clear(&medium, BOOK, BOOK + BOOK_BYTES);
         clear(&medium, ROOTS, ROOTS_END);
-        clear(&medium, LANES, places.ring(places.lanes));
+        // New bytes are zero: rings that no thread uses take no memory.
+        let rings = places.ring(places.lanes).min(old_len.max(places.ring(0)));
+        clear(&medium, LANES, rings);
         medium.fence();
         let mut state = State { settled: 0, generation: 1, phase: Phase::Running, sequence: 0 };
         state.write(&medium, sup.seed());
