@@ -113,7 +113,9 @@ pub fn create<M: Medium + Space>(medium: M, options: &Options) -> Result<Heap<M>
     let most = if model == Model::Frames { options.most } else { 0 };
     let stripes = Config::stripes_for(model, M::FLUSHES);
     let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-    let config = Config { model, stripes, created: now, most, ..Config::default() };
+    let default = Config::default();
+    let half = Config::half_for(default.lanes, options.most);
+    let config = Config { model, half, stripes, created: now, most, ..default };
     Heap::create(medium, config, heap_options())
 }
 

@@ -98,7 +98,9 @@ fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<Heap<M>,
     let other = Config::default();
     let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
     let stripes = stripes.unwrap_or_else(|| Config::stripes_for(model, M::FLUSHES));
-    let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
+    let lanes = lanes.unwrap_or(other.lanes);
+    let half = Config::half_for(lanes, if most == 0 { medium.limit() } else { most.min(medium.limit()) });
+    let config = Config { model, lanes, half, stripes, created, most, ..other };
     Ok(Heap::create(medium, config, heap_options())?)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::layout::{OFFSET_BITS, Places, UNIT};
+use craton_base::LINE_BYTES;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How small objects survive a crash (NVAlloc §4.1).
@@ -84,6 +85,12 @@ impl Config {
     /// none.
     pub fn stripes_for(model: Model, writes_back: bool) -> u32 {
         if writes_back && model.is_logged() { STRIPES } else { 1 }
+    }
+
+    /// Rings take at most an eighth of a heap's bytes, if that leaves 8 lines for half a ring.
+    pub fn half_for(lanes: u32, bytes: u64) -> u32 {
+        let each = bytes / 8 / (u64::from(lanes.max(1)) * 2 * LINE_BYTES);
+        (each.clamp(8, HALF.into()) as u32 + 1).next_power_of_two() / 2
     }
 
     pub(crate) fn places(&self) -> Places {

@@ -1,7 +1,7 @@
 //! Effects and refusals of each call.
 
 use crate::common::{create, options, slots_of, table};
-use craton_pheap::{Error, Heap, Model, Offset, Slot};
+use craton_pheap::{Config, Error, Heap, Model, Offset, Slot};
 use craton_sim::{SimCached, SimMedium};
 
 fn reopen<const F: bool>(heap: Heap<craton_sim::SimPersistent<F>>) -> Heap<craton_sim::SimPersistent<F>> {
@@ -133,4 +133,11 @@ fn threads_keep_lanes_and_leave_them() {
         assert_eq!(live, found, "round {round}");
     }
     assert!(heap.stats().bytes < 16 << 20, "{}", heap.stats().bytes);
+}
+
+#[test]
+fn rings_take_at_most_an_eighth_of_a_heap_if_they_can() {
+    let halves = [0, 4 << 20, 8 << 20, 31 << 20, 32 << 20, 1 << 40].map(|bytes| Config::half_for(64, bytes));
+    assert_eq!(halves, [8, 64, 128, 256, 512, 512]);
+    assert_eq!(Config::half_for(1, 1 << 20), 512);
 }

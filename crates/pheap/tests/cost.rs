@@ -35,7 +35,7 @@ fn cost(half: u32, stripes: u32, eager: bool, sizes: &[u64], live: u64) -> (f64,
 #[test]
 fn an_operation_costs_one_fence() {
     for (name, sizes) in [("threadtest", &[64][..]), ("shbench", &[64, 64, 96, 128, 200, 400, 1000][..])] {
-        let (flushes, fences, near) = cost(256, 6, false, sizes, 2000);
+        let (flushes, fences, near) = cost(512, 6, false, sizes, 2000);
         eprintln!("{name}: {flushes:.3} flushes, {fences:.3} fences an operation, {near} near reflushes");
         assert!(flushes <= 2.3 && fences <= 1.15, "{name}: {flushes} flushes, {fences} fences");
     }

@@ -95,7 +95,9 @@ impl UseMedium for Make<'_> {
         let HeapCreate { file, lanes, stripes, .. } = self.args;
         let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
         let stripes = stripes.unwrap_or_else(|| Config::stripes_for(model, M::FLUSHES));
-        let config = Config { model, lanes: *lanes, stripes, created, most, ..Config::default() };
+        // Without a bound a program gives one when it opens the heap.
+        let half = Config::half_for(*lanes, if most == 0 { u64::MAX } else { most });
+        let config = Config { model, lanes: *lanes, half, stripes, created, most, ..Config::default() };
         let heap = Heap::create(medium, config, Options::default())?;
         let medium = heap.close();
         Ok(Row {

@@ -66,7 +66,7 @@ fn a3_the_shortest_gap_that_serves_has_the_guest() {
     let first = |object: u32| object * GRANULES_EACH;
     assert_eq!(world.host(9, 1), [(1, first(400))]);
     assert_eq!(world.host(8, 1), [(1, first(200))]);
-    // What is left of the third.
+    // The rest of the third.
     assert_eq!(world.host(3, 1), [(1, first(400) + 9)]);
     assert_eq!(world.host(16, 1), [(1, first(300))]);
     // The freed neighbours of guests lengthen a gap.
