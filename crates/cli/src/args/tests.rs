@@ -13,8 +13,10 @@ fn every_command_shows_an_example() {
     let commands: Vec<_> = all.get_subcommands().cloned().collect();
     assert!(all.render_help().to_string().contains("Examples:\n  craton "));
     for mut command in commands {
-        let start = format!("Examples:\n  craton {} ", command.get_name());
-        assert!(command.render_help().to_string().contains(&start), "{start}");
+        let start = format!("Examples:\n  craton {}", command.get_name());
+        let help = command.render_help().to_string();
+        let after = help.split_once(&start).map(|(_, after)| after);
+        assert!(after.is_some_and(|after| after.starts_with([' ', '\n'])), "{start}");
     }
 }
 
