@@ -428,6 +428,6 @@ fn what_the_memory_of_the_largest_process_was_for_is_shown_at_its_exit() {
     };
     assert_eq!(row("huge_bytes"), 40 << 20);
     assert!(row("live_bytes").abs_diff(50_000 * 816) <= 50_000 * 816 / 100, "{holds}");
-    let wrong = self::said(&mut craton(["run", "--json", &file, "--", "true"]));
+    let wrong = self::said(&mut craton(["run", "--stats-json", &file, "--", "true"]));
     assert!(wrong.status == 2 && wrong.err.contains("--stats"), "{}", wrong.err);
 }

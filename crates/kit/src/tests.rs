@@ -40,6 +40,7 @@ fn world(hugepages: u32) -> World {
     let Ground { heap, faults, .. } = ground(hugepages, 1);
     let kit = Box::leak(Box::new(Kit::new()));
     kit.in_use.store(true, Relaxed);
+    kit.watches.turn_off();
     World { heap, kit, faults }
 }
 
