@@ -262,6 +262,25 @@ pub fn checks(options: &OsStr) -> bool {
     last(options, DEBUG).is_some_and(|checks| !["0", "none"].iter().any(|none| checks == *none))
 }
 
+/// Whether processes search for leaks at exit. Commas separate checks, as they do options.
+pub fn searches_leaks(options: &OsStr) -> bool {
+    let mut checks: Vec<&[u8]> = Vec::new();
+    let mut is_debug = false;
+    for option in options.as_bytes().split(|b| *b == b',') {
+        if option.contains(&b'=') {
+            is_debug = option.starts_with(DEBUG);
+            if is_debug {
+                checks.clear();
+            }
+        }
+        if is_debug {
+            checks.push(option.strip_prefix(DEBUG).unwrap_or(option));
+        }
+    }
+    let name = |check: &[u8]| check.split(|b| *b == b':').next().unwrap_or_default().to_vec();
+    checks.into_iter().map(name).any(|check| check == b"all" || check == b"leak")
+}
+
 fn last<'a>(options: &'a OsStr, key: &[u8]) -> Option<&'a OsStr> {
     let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(key));
     paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)

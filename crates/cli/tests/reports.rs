@@ -24,6 +24,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], \"uaf\")) { char *p = take(24); give(p); return p[3]; }
     if (argc > 1 && !strcmp(argv[1], \"over\")) { char *p = take(24); p[24] = 1; give(p); }
     if (argc > 1 && !strcmp(argv[1], \"twice\")) { char *volatile p = take(24); give(p); give(p); }
+    if (argc > 1 && !strcmp(argv[1], \"leave\")) { lose(24); _exit(0); }
     if (argc > 2) return atoi(argv[2]);
     return 0;
 }
@@ -299,4 +300,16 @@ fn a_program_without_lines_is_named_by_its_file() {
         "{place}"
     );
     assert_eq!(world.document("out.json")[0]["location"]["path"], "bare");
+}
+
+#[test]
+fn a_process_in_which_nobody_looked_for_leaks_is_named() {
+    let world = World::new("unsearched");
+    let said = world.run(&["--json", "out.json"], &["leave"]);
+    let note = "(program): it did not end by exit";
+    assert!(said.status == 0 && said.err.contains("0 bugs, 0 leaks") && said.err.contains(note), "{}", said.err);
+    let notes = world.document("out.json")["notes"].to_string();
+    assert!(notes.contains("leaks were not looked for in process") && notes.contains(note), "{notes}");
+    let quiet = world.run(&["-o", "debug=redzone", "--json", "out.json"], &["leave"]);
+    assert!(!quiet.err.contains(note), "{}", quiet.err);
 }

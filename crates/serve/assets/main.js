@@ -163,12 +163,20 @@ async function profile() {
     captive: "are free but held" }[measure];
   const time = isDifference ? `From ${clock(answer.since_ms)} to ${clock(answer.at_ms)}: ` : "";
   const amount = isDifference && answer.bytes > 0 ? `+${bytes(answer.bytes)}` : bytes(answer.bytes);
-  byId("profile-text").textContent = `${time}${amount} in ${count(answer.objects)} objects ${what}; estimated from `
-    + `${count(answer.samples)} samples, one in ${bytes(answer.interval_bytes)}.`
+  byId("profile-text").textContent = `${time}${amount} in ${count(answer.objects)} objects ${what}; ${source(answer, measure)}.`
     + (isDifference ? " The graph shows what came; the list also what went." : "")
     + (answer.dropped_samples ? ` ${count(answer.dropped_samples)} samples were dropped.` : "");
   flame.set(answer.tree, isDifference);
   functions(byId("functions"), answer.functions, isDifference);
+}
+
+/** How a number of the profile is known. */
+function source(answer, measure) {
+  const samples = measure === "live" ? answer.live_samples : answer.samples;
+  const estimate = `estimated from ${count(samples)} samples, one in ${bytes(answer.interval_bytes)}`;
+  if (!answer.exact_objects) return estimate;
+  if (!answer.live_samples) return "exact, by debug=audit";
+  return `${count(answer.exact_objects)} objects exact, by debug=audit; the others ${estimate}`;
 }
 
 for (const id of ["measure", "at", "since"]) {

@@ -275,6 +275,9 @@ fn profile(process: &Process, measure: Measure, at: Option<u64>, since: Option<u
         (Measure::Captive, None) => return Err((410, process.ended.clone().unwrap_or_default())),
         _ => moments.at(at.unwrap_or(u64::MAX)).ok_or((404, none))?,
     };
+    if measure != Measure::Live && moment.exact_objects > 0 {
+        return Err((400, "debug=audit knows live objects only; ask for `live`, or run without audit".to_owned()));
+    }
     let mut stacks = moments.stacks(&moment);
     let before = since.and_then(|since| moments.at(since)).filter(|_| measure != Measure::Captive);
     if let Some((_, old)) = &before {
@@ -284,7 +287,7 @@ fn profile(process: &Process, measure: Measure, at: Option<u64>, since: Option<u
     Ok(json!({
         "at_ms": now, "since_ms": before.map(|(at, _)| at), "measure": format!("{measure:?}").to_lowercase(),
         "moments": moments.times(), "interval_bytes": moment.interval, "samples": moment.samples,
-        "live_samples": moment.live_samples, "dropped_samples": moment.dropped,
+        "live_samples": moment.live_samples, "dropped_samples": moment.dropped, "exact_objects": moment.exact_objects,
         "bytes": sum.bytes, "objects": sum.objects,
         "functions": functions(&stacks, measure), "tree": tree(&stacks, measure),
     }))

@@ -17,6 +17,8 @@ pub struct Moment {
     pub samples: u64,
     pub live_samples: u64,
     pub dropped: u64,
+    /// By `debug=audit`.
+    pub exact_objects: u64,
     /// Stack's number, and its counts.
     sites: Vec<(u32, Site)>,
 }
@@ -60,7 +62,8 @@ impl Moments {
     fn add(&mut self, profile: Profile) {
         self.why = None;
         let is_same = |(_, last): &(u64, Moment)| {
-            (last.samples, last.live_samples, last.dropped) == (profile.samples, profile.live_samples, profile.dropped)
+            let numbers = (last.samples, last.live_samples, last.dropped, last.exact_objects);
+            numbers == (profile.samples, profile.live_samples, profile.dropped, profile.exact.objects)
         };
         if self.all.last().is_some_and(is_same) {
             return;
@@ -80,6 +83,7 @@ impl Moments {
             samples: profile.samples,
             live_samples: profile.live_samples,
             dropped: profile.dropped,
+            exact_objects: profile.exact.objects,
             sites: sites.collect(),
         };
         self.all.push(now_ms(), moment);

@@ -39,11 +39,9 @@ pub fn text(
 
 fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Measure) -> String {
     let (name, sum) = (plain(&profile.name), stacks.sum().get(measure));
-    let samples = format!(
-        "estimated from {} samples, one in {}",
-        format::count(profile.samples),
-        format::bytes(profile.interval)
-    );
+    let behind = if measure == Measure::Live { profile.live_samples } else { profile.samples };
+    let samples =
+        format!("estimated from {} samples, one in {}", format::count(behind), format::bytes(profile.interval));
     let samples = match profile.exact.objects {
         0 => samples,
         _ if profile.live_samples == 0 => "exact, by debug=audit".to_owned(),

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::options::{self, Setting};
 use crate::output::{Output, command};
 use crate::terminal::{plain, say};
-use craton_inspect::Call;
+use craton_inspect::{Call, Published};
 use craton_lab::document::Document;
 use craton_lab::format::count;
 use craton_lab::ratios::Ratios;
@@ -32,6 +32,8 @@ pub struct Checked<'a> {
     rules: Rules,
     outputs: Vec<(Output, Write)>,
     notes: Vec<String>,
+    /// At exit, for leaks.
+    searches: bool,
 }
 
 impl<'a> Checked<'a> {
@@ -75,7 +77,7 @@ impl<'a> Checked<'a> {
                     .to_owned(),
             );
         }
-        Ok(Some(Self { args, rules, outputs, notes }))
+        Ok(Some(Self { args, rules, outputs, notes, searches: options::searches_leaks(asked) }))
     }
 
     /// The processes' option.
@@ -84,11 +86,12 @@ impl<'a> Checked<'a> {
     }
 
     /// Reads the reports in `folder` and writes the documents; returns the exit status. `status`:
-    /// of the program. `is_served`: whether any process was.
+    /// of the program. `is_served`: whether any process was. `left`: those that ended without the
+    /// search for leaks.
     ///
     /// # Errors
     /// A document cannot be written.
-    pub fn end(mut self, folder: &Path, status: u8, is_served: bool) -> Result<u8, Failure> {
+    pub fn end(mut self, folder: &Path, status: u8, is_served: bool, left: &[Published]) -> Result<u8, Failure> {
         let root = root();
         let found = read(folder);
         for (pid, reports) in &found {
@@ -100,6 +103,17 @@ impl<'a> Checked<'a> {
         }
         let all: Vec<_> = found.into_iter().flat_map(|(_, reports)| reports.all).collect();
         let findings = findings(&all, &mut Namer::new(root.clone()), &self.rules);
+        if self.searches {
+            let unsearched = |p: &Published| {
+                let name = plain(&p.exe);
+                format!(
+                    "leaks were not looked for in process {} ({name}): it did not end by exit, but by a signal, _exit or \
+                     exec, or it still runs",
+                    p.pid
+                )
+            };
+            self.notes.extend(left.iter().map(unsearched));
+        }
         if !is_served {
             self.notes.push("nothing was served, so that nothing was checked".to_owned());
         }

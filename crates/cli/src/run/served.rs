@@ -88,7 +88,7 @@ pub fn run(
         json.document(&Document::new("run", &command_line(), &[], records, &Ratios::default()))?;
     }
     let status = code(status);
-    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, is_served));
+    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, is_served, &left));
     status.map(ExitCode::from)
 }
 
