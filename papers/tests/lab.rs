@@ -97,7 +97,7 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
     for (args, status, part) in [
         (&["speed", "--quick", "--only", "no-such"] as &[&str], 2, "no such workload"),
         (&["speed", "--quick", "--only", "cfrac,cfrac"], 2, "twice"),
-        (&["speed", "--json", "/nonexistent/x.json"], 1, "nothing was run"),
+        (&["speed", "--json", "/nonexistent/x.json"], 1, "nothing was done"),
         (&["speed", "--svg", "/proc/x"], 1, "cannot make the folder"),
     ] {
         let said = run(args);
