@@ -115,6 +115,7 @@ impl Lane {
     }
 
     /// Leaves the epoch before, whose homes become durable.
+    #[cold]
     fn join<M: Medium>(&self, medium: &M, epoch: u64) {
         self.write_back(medium);
         self.used.store(0, Ordering::Relaxed);
@@ -254,11 +255,13 @@ impl Lane {
             // The last stored first.
             lines.rev().for_each(|line| medium.flush(line));
         } else {
-            // Persistent memory is faster in sequence. The heap may have shrunk.
-            let mut lines: Vec<u64> = lines.filter(|line| *line < medium.len()).collect();
+            // Persistent memory is faster in sequence.
+            let mut lines: Vec<u64> = lines.collect();
             lines.sort_unstable();
             lines.dedup();
-            lines.into_iter().for_each(|line| medium.flush(line));
+            // The heap may have shrunk.
+            let end = medium.len();
+            lines.into_iter().filter(|line| *line < end).for_each(|line| medium.flush(line));
         }
         medium.fence();
     }
