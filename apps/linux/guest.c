@@ -36,7 +36,7 @@
 #define MIB (1ul << 20)
 /* Left to the kernel while memory is full, beyond its watermarks. */
 #define RESERVE (24 * MIB)
-/* What may be missing after a step: caches that grow once. */
+/* Bytes that may be missing after a step: caches grow once. */
 #define SLACK (8 * MIB)
 #define MOST_CHILDREN 4096
 

@@ -1,8 +1,8 @@
 //! The memory that a command looks at.
 //!
 //! **What.** Commands that read much of the heap get a copy of a process's memory, so that the
-//! process stands still only while it is copied. Those that need little read the process itself,
-//! without a stop if all its threads sleep.
+//! process stands still only while it is copied. Commands that need little read the process
+//! itself, without a stop if all its threads sleep.
 //!
 //! **Failure.** Without memory for the copy the process is read while it stands still; the line
 //! about the stop has the reason.
