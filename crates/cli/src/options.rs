@@ -264,21 +264,12 @@ pub fn checks(options: &OsStr) -> bool {
 
 /// Whether processes search for leaks at exit. Commas separate checks, as they do options.
 pub fn searches_leaks(options: &OsStr) -> bool {
-    let mut checks: Vec<&[u8]> = Vec::new();
-    let mut is_debug = false;
-    for option in options.as_bytes().split(|b| *b == b',') {
-        if option.contains(&b'=') {
-            is_debug = option.starts_with(DEBUG);
-            if is_debug {
-                checks.clear();
-            }
-        }
-        if is_debug {
-            checks.push(option.strip_prefix(DEBUG).unwrap_or(option));
-        }
-    }
-    let name = |check: &[u8]| check.split(|b| *b == b':').next().unwrap_or_default().to_vec();
-    checks.into_iter().map(name).any(|check| check == b"all" || check == b"leak")
+    let options: Vec<&[u8]> = options.as_bytes().split(|b| *b == b',').collect();
+    let Some(debug) = options.iter().rposition(|option| option.starts_with(DEBUG)) else { return false };
+    let more = options[debug + 1..].iter().take_while(|option| !option.contains(&b'='));
+    let checks = std::iter::once(&options[debug][DEBUG.len()..]).chain(more.copied());
+    // Targets stand behind a colon.
+    checks.filter_map(|check| check.split(|b| *b == b':').next()).any(|check| check == b"all" || check == b"leak")
 }
 
 fn last<'a>(options: &'a OsStr, key: &[u8]) -> Option<&'a OsStr> {

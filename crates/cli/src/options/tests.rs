@@ -87,3 +87,15 @@ fn the_last_stats_file_counts() {
     assert_eq!(stats_file(OsStr::new("thp=auto")), None);
     assert_eq!(merge(None, &[Setting::stats_file(OsStr::new("/c"))]), "stats_file=/c");
 }
+
+#[test]
+fn the_last_debug_option_decides_whether_leaks_are_searched() {
+    let searches = |options: &str| searches_leaks(options.as_ref());
+    for with in ["debug=all", "debug=leak", "thp=never,debug=audit,leak,stats=1", "debug=none,debug=audit,all:64+large"]
+    {
+        assert!(searches(with), "{with}");
+    }
+    for without in ["", "stats=1", "debug=audit,redzone", "debug=all,debug=none", "debug=audit,stats=1,leak"] {
+        assert!(!searches(without), "{without}");
+    }
+}
