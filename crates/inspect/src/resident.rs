@@ -67,25 +67,33 @@ impl Pages {
         Ok(Self { pagemap, page: page_size() as u64 })
     }
 
-    /// Without `zeros` bytes of pages that others have, too.
-    pub fn each(&self, range: Range<u64>, mut zeros: u64, mut each: impl FnMut(u64)) {
+    /// Calls `each` with each page's number and its entry of `pagemap`.
+    fn entries(&self, range: Range<u64>, mut each: impl FnMut(u64, u64)) -> io::Result<()> {
         let (mut at, end) = (range.start / self.page, range.end.div_ceil(self.page));
-        let mut buffer = vec![0; (PIECE * 8) as usize];
+        let mut buffer = vec![0; (end.saturating_sub(at).min(PIECE) * 8) as usize];
         while at < end {
             let len = (end - at).min(PIECE);
             let part = &mut buffer[..(len * 8) as usize];
-            if self.pagemap.read_exact_at(part, at * 8).is_err() {
-                return;
-            }
-            for (i, entry) in crate::memory::words(part).enumerate().filter(|(_, entry)| entry & PRESENT != 0) {
-                if entry & EXCLUSIVE == 0 && zeros >= self.page {
-                    zeros -= self.page;
-                } else {
-                    each((at + i as u64) * self.page);
-                }
-            }
+            self.pagemap.read_exact_at(part, at * 8)?;
+            (at..).zip(crate::memory::words(part)).for_each(|(page, entry)| each(page, entry));
             at += len;
         }
+        Ok(())
+    }
+
+    /// Without `zeros` bytes of pages that others have, too.
+    pub fn each(&self, range: Range<u64>, mut zeros: u64, mut each: impl FnMut(u64)) {
+        // Pages that the kernel does not show are not resident.
+        let _ = self.entries(range, |page, entry| {
+            if entry & PRESENT == 0 {
+                return;
+            }
+            if entry & EXCLUSIVE == 0 && zeros >= self.page {
+                zeros -= self.page;
+            } else {
+                each(page * self.page);
+            }
+        });
     }
 
     /// Calls `each` with ranges that have memory, and whether on huge frames; `false` before Linux
@@ -126,27 +134,20 @@ impl Pages {
     /// # Errors
     /// The kernel does not show them.
     pub fn runs(&self, range: Range<u64>, files: bool, mut each: impl FnMut(Range<u64>)) -> io::Result<()> {
-        let (first, end) = (range.start / self.page, range.end.div_ceil(self.page));
-        let mut buffer = vec![0; ((end - first).min(PIECE) * 8) as usize];
-        let (mut at, mut run) = (first, first..first);
-        while at < end {
-            let len = (end - at).min(PIECE);
-            let part = &mut buffer[..(len * 8) as usize];
-            self.pagemap.read_exact_at(part, at * 8)?;
-            for (page, entry) in (at..).zip(crate::memory::words(part)) {
-                if entry & (PRESENT | SWAPPED) == 0 || entry & GUARD != 0 || entry & FILE != 0 && !files {
-                    continue;
-                }
-                if run.end < page {
-                    if !run.is_empty() {
-                        each(run.start * self.page..run.end * self.page);
-                    }
-                    run.start = page;
-                }
-                run.end = page + 1;
+        let first = range.start / self.page;
+        let mut run = first..first;
+        self.entries(range, |page, entry| {
+            if entry & (PRESENT | SWAPPED) == 0 || entry & GUARD != 0 || entry & FILE != 0 && !files {
+                return;
             }
-            at += len;
-        }
+            if run.end < page {
+                if !run.is_empty() {
+                    each(run.start * self.page..run.end * self.page);
+                }
+                run.start = page;
+            }
+            run.end = page + 1;
+        })?;
         if !run.is_empty() {
             each(run.start * self.page..run.end * self.page);
         }
