@@ -67,9 +67,9 @@ impl Serving {
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Asks until it is so: samples come each tenth of a second.
+    /// Asks until it is so: a minute at most, since other tests may keep all processors busy.
     fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..200 {
+        for _ in 0..1200 {
             let value = self.json(path);
             if is_so(&value) {
                 return value;
