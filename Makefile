@@ -8,7 +8,7 @@ export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
 # Peers are other people's allocators: built apart, and only when asked for.
-.PHONY: help build run check test nightly book kernel-demo peers frames-peer bench install uninstall fmt
+.PHONY: help build run check test nightly book kernel-demo peers frames-peer heaps-peer bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -51,6 +51,9 @@ peers: ## build other allocators to compare with (minutes, once); PEERS="mimallo
 
 frames-peer: ## build LLFree by its authors, for the experiments llfree-…; LLFREE_SOURCE=PATH of a clone, without network
 	@scripts/frames-peer.sh
+
+heaps-peer: ## build NVAlloc by its authors, for the experiments nvalloc-…; NVALLOC_SOURCE=PATH of a clone, without network
+	@scripts/heaps-peer.sh
 
 bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh

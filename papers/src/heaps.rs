@@ -4,6 +4,7 @@
 mod count;
 mod craton;
 pub mod load;
+mod nvalloc;
 mod perform;
 mod pmdk;
 mod race;

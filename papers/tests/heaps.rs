@@ -101,6 +101,8 @@ fn wrong_usage_and_places_that_are_not_there_are_named() {
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("/no/such/heap"));
     assert_eq!(of(&["no-such", "--heap", "craton-log", "--directory", "/"]).status.code(), Some(2));
+    let other = of(&["fptree", "--heap", "nvalloc", "--directory", "/no/such"]);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("nvalloc cannot do fptree"));
     let unknown = quick("nvalloc-fig9", &["no-such"]).err().unwrap_or_default();
     assert!(unknown.contains("threadtest"), "{unknown}");
 }

@@ -224,10 +224,17 @@ pub const COUNTS: [Column; 9] = [
     ("", "status", Show::Status),
 ];
 
-/// Craton's by PMDK's.
+/// Craton's by the others'.
 pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
+    let mut ratios = ratios_to(Kind::Pmdk, rows, figure, name);
+    ratios.append(&mut ratios_to(Kind::Nvalloc, rows, figure, name));
+    ratios
+}
+
+fn ratios_to(other: Kind, rows: &[Row], figure: &str, name: &str) -> Map {
     let mut ratios = Map::new();
-    let theirs = |row: &Row| row.word("allocator") == Kind::Pmdk.name();
+    let other = other.name();
+    let theirs = |row: &Row| row.word("allocator") == other;
     for ours in distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| name.starts_with("craton")) {
         for mode in distinct(rows, |row| row.word("mode")) {
             let mut all = Vec::new();
@@ -235,12 +242,12 @@ pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
                 let mine = |row: &Row| row.has(&[("allocator", ours), ("mode", mode), ("workload", load)]);
                 let found = pairs(rows, figure, (&mine, &theirs), &["workload", "mode", "threads"]);
                 if !found.is_empty() {
-                    ratios.insert(format!("{load}_{mode}_{ours}_vs_pmdk"), geomean(&found));
+                    ratios.insert(format!("{load}_{mode}_{ours}_vs_{other}"), geomean(&found));
                 }
                 all.extend(found);
             }
             if !all.is_empty() {
-                ratios.insert(format!("{name}_{mode}_{ours}_vs_pmdk"), geomean(&all));
+                ratios.insert(format!("{name}_{mode}_{ours}_vs_{other}"), geomean(&all));
             }
         }
     }
@@ -248,7 +255,12 @@ pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
 }
 
 pub fn missing() -> String {
-    Kind::Pmdk.is_here().err().map_or(String::new(), |why| format!("pmdk: {why}\n"))
+    note(Kind::Pmdk)
+}
+
+/// Empty if the heap is here.
+pub fn note(heap: Kind) -> String {
+    heap.is_here().err().map_or(String::new(), |why| format!("{}: {why}\n", heap.name()))
 }
 
 pub fn draw_speed(sheet: &mut Sheet, what: &str) {

@@ -2,6 +2,7 @@
 
 use super::count::Count;
 use super::craton::Craton;
+use super::nvalloc::Nvalloc;
 use super::pmdk::{Begin, Pmdk};
 use super::task::{Kind, Load, Measured, Mode, Task};
 use super::{Heap, load};
@@ -39,7 +40,7 @@ impl Task {
         let model = match self.heap {
             Kind::CratonGc => Model::Gc,
             Kind::CratonFrames => Model::Frames,
-            Kind::CratonLog | Kind::Pmdk => Model::Log,
+            Kind::CratonLog | Kind::Pmdk | Kind::Nvalloc => Model::Log,
         };
         // Flushes are counted as if lines were written back.
         let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(model, self.mode != Mode::None));
@@ -64,6 +65,13 @@ pub fn measure(task: &Task) -> Result<Measured, String> {
             let start = Instant::now();
             let heap = Pmdk::new(&task.file(), task.begin(), counted)?;
             run(task, heap, start)
+        }
+        Kind::Nvalloc => {
+            // Its files are found there after the process has moved.
+            let directory = std::path::absolute(&task.directory).map_err(|e| e.to_string())?;
+            let task = Task { directory, ..task.clone() };
+            let start = Instant::now();
+            run(&task, Nvalloc::new(&task)?, start)
         }
         Kind::CratonLog | Kind::CratonGc | Kind::CratonFrames => on_file(task, &task.file()),
     }

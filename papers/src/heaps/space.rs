@@ -1,8 +1,8 @@
-//! The space of a heap's file.
+//! The space of a heap's file, or of the files in its folder.
 //!
 //! **Unsafe.** One system call on an open file.
 
-use std::fs::{File, metadata};
+use std::fs::{File, metadata, read_dir};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,10 @@ use std::path::Path;
 
 /// 0 without a file.
 pub fn backed(path: &Path) -> u64 {
-    metadata(path).map_or(0, |file| file.blocks() * 512)
+    match read_dir(path) {
+        Ok(files) => files.flatten().map(|file| backed(&file.path())).sum(),
+        Err(_) => metadata(path).map_or(0, |file| file.blocks() * 512),
+    }
 }
 
 const PAGE: usize = 4096;

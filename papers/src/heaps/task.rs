@@ -32,6 +32,8 @@ pub enum Kind {
     CratonFrames,
     /// PMDK's libpmemobj.
     Pmdk,
+    /// NVAlloc by its authors.
+    Nvalloc,
 }
 
 impl Kind {
@@ -41,12 +43,17 @@ impl Kind {
             Self::CratonGc => "craton-gc",
             Self::CratonFrames => "craton-frames",
             Self::Pmdk => "pmdk",
+            Self::Nvalloc => "nvalloc",
         }
     }
 
     /// Error: what to install.
     pub fn is_here(self) -> Result<(), String> {
-        if self == Self::Pmdk { super::pmdk::is_here() } else { Ok(()) }
+        match self {
+            Self::Pmdk => super::pmdk::is_here(),
+            Self::Nvalloc => super::nvalloc::is_here(),
+            Self::CratonLog | Self::CratonGc | Self::CratonFrames => Ok(()),
+        }
     }
 }
 
@@ -166,8 +173,9 @@ pub struct Task {
 }
 
 impl Task {
+    /// Of the authors' NVAlloc a folder.
     pub fn file(&self) -> PathBuf {
-        self.directory.join("heap")
+        self.directory.join(if self.heap == Kind::Nvalloc { super::nvalloc::FOLDER } else { "heap" })
     }
 
     /// This task's part of the full load.

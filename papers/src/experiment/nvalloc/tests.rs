@@ -36,10 +36,14 @@ fn ratios_are_of_the_same_load_mode_and_threads() {
     let rows = [
         one(Kind::CratonLog, Mode::Flush, 100.0),
         one(Kind::Pmdk, Mode::Flush, 400.0),
+        one(Kind::Nvalloc, Mode::Flush, 200.0),
         one(Kind::CratonLog, Mode::None, 9.0),
     ];
     let ratios = ratios(&rows, "ns_per_op", "time");
     let names: Vec<&str> = ratios.keys().map(String::as_str).collect();
-    assert_eq!(names, ["shbench_flush_craton-log_vs_pmdk", "time_flush_craton-log_vs_pmdk"]);
+    let of = |load: &str, other: &str| format!("{load}_flush_craton-log_vs_{other}");
+    let all = ["shbench", "time"].map(|load| ["nvalloc", "pmdk"].map(|other| of(load, other)));
+    assert_eq!(names, all.as_flattened());
     assert!((ratios["time_flush_craton-log_vs_pmdk"] - 0.25).abs() < 1e-9);
+    assert!((ratios["time_flush_craton-log_vs_nvalloc"] - 0.5).abs() < 1e-9);
 }

@@ -11,6 +11,7 @@ fn pages_of_zeros_lose_their_backing_and_others_keep_it() {
     let before = backed(&path);
     punch_zeros(&path).expect("a file system with holes");
     assert_eq!((before, backed(&path)), (bytes.len() as u64, 2 * PAGE as u64));
+    assert_eq!(backed(scratch.path()), backed(&path));
     assert_eq!(std::fs::read(&path).expect("the file"), bytes);
     assert_eq!(backed(&scratch.path().join("none")), 0);
 }
