@@ -357,6 +357,9 @@ fn settings_are_found_and_proved_on_the_program() {
     let best: Vec<_> = rows.iter().filter(|row| row["best"] == true).collect();
     assert_eq!((best.len(), &rows[0]["options"]), (1, &"default".into()), "{found:?}");
     assert!(number(best[0], "steady_backed_bytes") <= number(&rows[0], "steady_backed_bytes"), "{}", best[0]);
+    for setting in ["caches=cpu", "thread_cache=256K"] {
+        assert!(found.out.contains(setting), "{}", found.out);
+    }
     if best[0]["options"] != "default" {
         let line = format!("\nCRATON_OPTIONS={}\n", best[0]["options"].as_str().unwrap());
         assert!(found.out.contains(&line) && found.out.contains("the program itself"), "{}", found.out);
