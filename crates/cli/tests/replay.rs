@@ -372,3 +372,24 @@ fn settings_are_found_and_proved_on_the_program() {
         assert!(wrong.err.contains(part), "{}", wrong.err);
     }
 }
+
+#[test]
+fn a_trace_is_exported_as_a_table() {
+    let recorded = Recorded::new("export");
+    assert_eq!(recorded.run(&[], &["none", "50"]).status, 0);
+    let table = recorded.place.path("trace.parquet");
+    let export = |trace: &str, to: &str| said(&mut craton(["trace", "export", trace, "--parquet", to]));
+    let done = export(&recorded.file, &table);
+    assert_eq!((done.status, done.out.as_str(), done.err.as_str()), (0, "", ""));
+    let bytes = fs::read(&table).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    assert!(bytes.windows(24).any(|part| part == b"craton.unchecked_events\x18"), "no notes in the footer");
+    for (trace, to, part) in [
+        (&recorded.program, table.as_str(), "no trace of a page heap"),
+        (&recorded.file, "/no/such/folder/x", "give --parquet another path"),
+    ] {
+        let wrong = export(trace, to);
+        assert_eq!((wrong.status, wrong.out.as_str()), (1, ""));
+        assert!(wrong.err.contains(part), "{}", wrong.err);
+    }
+}
