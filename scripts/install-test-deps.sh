@@ -29,6 +29,11 @@ find_missing() {
   need redis-server redis-server
   need redis-tools redis-cli redis-benchmark
   need memcached memcached
+  need nginx-light /usr/sbin/nginx
+  need gunicorn gunicorn
+  need apache2-utils ab
+  need wrk wrk
+  need curl curl
   need valgrind valgrind
   need openjdk-17-jdk-headless java javac
   need perl perl
@@ -42,6 +47,10 @@ find_missing() {
     need patch patch
     need xz-utils xz
     need libelf-dev /usr/include/gelf.h
+  fi
+  # The recipe of PostgreSQL is left out where it is missing.
+  if [ "${CRATON_FULL-}" = 1 ]; then
+    need postgresql "$(find /usr/lib/postgresql/*/bin/postgres 2>/dev/null | head -n 1)"
   fi
   # The nightly tests open the page of `craton serve` in a browser.
   if [ "${CRATON_FULL-}" = 1 ]; then

@@ -3,6 +3,7 @@
 
 mod ask;
 mod courses;
+mod insight_cost;
 mod kv;
 mod llfree;
 mod llfree_crash;
@@ -98,6 +99,8 @@ experiments! {
         "suites of other people, attacks, planted bugs, system calls that fail, kill, fork and signal storms"
     "micro" micro "what the fast path costs, and where it ends"
         "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
+    "insight-cost" insight_cost "what do the tools that show a heap cost while no reader is there?"
+        "all workloads with statistics in a file, with the heap profile, with a trace, and without: processor time"
     "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"
         "redis-server, push and read five elements: allocators, and Craton with and without hugepages"
     "temeraire-empirical" temeraire_empirical "TEMERAIRE §6.1; figure 11's question"

@@ -69,6 +69,8 @@ pub enum Task {
     Replay(Replay),
     /// Find the settings that suit a recorded trace
     Tune(Tune),
+    /// Write a recorded trace in a form that other tools read
+    Trace(Trace),
     /// Inspect the heap of a running process or core file: contents, leaks, damage
     Core(Core),
     /// Show options, counters and the memory ledger of a running process
@@ -256,6 +258,36 @@ pub struct Replay {
     /// Write the figures to FILE as JSON; `-` for standard output, with the table on standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `craton trace`.
+#[derive(Debug, Group)]
+pub struct Trace {
+    /// What to do.
+    #[command(subcommand)]
+    pub task: TraceTask,
+}
+
+/// The commands of `craton trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceTask {
+    /// Write the events as a table
+    #[command(after_help = "Example:
+  craton trace export server.trace --parquet server.parquet
+
+docs/trace.md describes the columns. Notes about the recording are on standard
+error.
+
+Exit status: 0, 1 when the trace cannot be read or the file not be written, 2
+for wrong usage.")]
+    Export {
+        /// The file that `craton run --trace` recorded
+        #[arg(value_name = "TRACE")]
+        trace: PathBuf,
+        /// Write a Parquet file; `-` for standard output
+        #[arg(long, value_name = "FILE", required = true)]
+        parquet: PathBuf,
+    },
 }
 
 /// `craton set`.

@@ -28,6 +28,7 @@ mod set;
 pub mod signals;
 pub mod terminal;
 mod top;
+mod trace;
 mod tune;
 mod usage;
 
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Ok(Task::Lab(args)) => lab::lab(&args),
         Ok(Task::Replay(args)) => replay::replay(&args),
         Ok(Task::Tune(args)) => tune::tune(&args),
+        Ok(Task::Trace(args)) => trace::trace(&args),
         Ok(Task::Core(args)) => core::core(&args),
         Ok(Task::Get(args)) => get::get(&args),
         Ok(Task::Profile(args)) => profile::profile(&args),

@@ -104,6 +104,18 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
+/// Writes a file at once; `-` is standard output.
+///
+/// # Errors
+/// It cannot be written; `option` is for the message.
+pub fn put(option: &str, to: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = match to == Path::new("-") {
+        true => io::stdout().lock().write_all(bytes),
+        false => fs::write(to, bytes),
+    };
+    Ok(written.map_err(|e| format!("cannot write {}: {e}; give {option} another path", to.display()))?)
+}
+
 pub fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

@@ -11,12 +11,12 @@ mod table;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::output::{Output, command};
+use crate::output::{Output, command, put};
 use craton_inspect::{CoreFile, Lines, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -102,13 +102,4 @@ fn open(target: &Path, exe: Option<&Path>) -> Result<Profile, Failure> {
     }
     let bytes = fs::read(target).map_err(|e| format!("cannot read {name}: {e}"))?;
     Ok(Profile::parse(&name.to_string(), &bytes)?)
-}
-
-/// `-`: standard output.
-fn put(option: &str, to: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written = match to == Path::new("-") {
-        true => io::stdout().lock().write_all(bytes),
-        false => fs::write(to, bytes),
-    };
-    Ok(written.map_err(|e| format!("cannot write {}: {e}; give {option} another path", to.display()))?)
 }

@@ -2,12 +2,13 @@
 //!
 //! **What.** Every setting of the page heap is replayed on simulated memory; the best for a goal is
 //! the answer. How sure it is: in how many of the replay's moments it backs less than the default.
-//! On request a program runs on both.
+//! On request a program runs on both, and on settings of the caches, which a trace does not show.
 //!
 //! **From.** TEMERAIRE §6.2, which chose policies by traces and proved them by A/B runs.
 
 mod proof;
 mod search;
+mod trial;
 
 use crate::args;
 use crate::failure::Failure;
@@ -52,15 +53,19 @@ pub fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
         json.document(&Document::new("tune", &command(), &[], rows, &Ratios::default()))?;
     }
     printed.map_err(|e| format!("cannot print the table: {e}"))?;
-    match args.command.is_empty() || best.is_default() {
-        true => {
-            if !args.command.is_empty() {
-                say("craton: CMD was not run, since the default is best\n");
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        false => proof::prove(args, &best.options(), Output::beside(json.as_ref())),
+    if args.command.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
+    let stream = Output::beside(json.as_ref());
+    let options = match goal {
+        Goal::Coverage => best.options(),
+        Goal::Rss | Goal::Balanced => trial::best(args, &best.options(), goal, stream)?,
+    };
+    if options.is_empty() {
+        say("craton: no setting to prove; the default is best\n");
+        return Ok(ExitCode::SUCCESS);
+    }
+    proof::prove(args, &options, stream)
 }
 
 fn text(name: &str, all: &[Tried], best: &Tried, goal: Goal) -> String {

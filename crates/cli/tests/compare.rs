@@ -1,6 +1,6 @@
 //! `craton compare` with the real library.
 
-use crate::common::{Place, craton, into_said, library, said, with_default_signals};
+use crate::common::{Place, craton, into_said, library, port, said, with_default_signals};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -299,50 +299,64 @@ fn stopped_early_it_shows_what_there_is() {
     assert_eq!(json(&file)["rows"].as_array().unwrap().len(), 2);
 }
 
-/// Has a child that holds 32 MB.
-const SERVER: &str = "
-import os, socket, sys
-listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))
-if os.fork() == 0:
-    held = [bytes([i % 251]) * 1000 for i in range(32000)]
-    reader, writer = os.pipe()
-    os.read(reader, 1)
-while True:
-    connection, _ = listener.accept()
-    line = connection.makefile().readline()
-    connection.sendall(b'pong\\n')
-    connection.close()
-";
+/// `program PORT` is a server with a child that holds 32 MB; `program PORT N` asks it N times.
+const SERVER: &str = r#"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
-const CLIENT: &str = "
-import socket, sys, time
-start = time.monotonic()
-for _ in range(int(sys.argv[2])):
-    with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as connection:
-        connection.sendall(b'ping\\n')
-        assert connection.recv(5) == b'pong\\n'
-print('did', int(int(sys.argv[2]) / (time.monotonic() - start)), 'a second')
-";
-
-/// A port that is free at the moment.
-fn port() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + time.tv_nsec / 1e9;
 }
+
+int main(int count, char **arguments) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(arguments[1]))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (count > 2) {
+        char text[5];
+        double start = now();
+        for (int i = 0; i < atoi(arguments[2]); i++) {
+            int connection = socket(AF_INET, SOCK_STREAM, 0);
+            if (connect(connection, (struct sockaddr *)&address, sizeof address)) return 1;
+            if (read(connection, text, 5) != 5 || memcmp(text, "pong\n", 5)) return 2;
+            close(connection);
+        }
+        return printf("did %.0f a second\n", atoi(arguments[2]) / (now() - start)) < 0;
+    }
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 64)) return 3;
+    if (fork() == 0) {
+        for (int i = 0; i < 32000; i++) memset(malloc(1000), 1, 1000);
+        pause();
+    }
+    for (;;) {
+        int connection = accept(listener, 0, 0);
+        if (write(connection, "pong\n", 5) != 5) return 4;
+        close(connection);
+    }
+}
+"#;
 
 #[test]
 fn a_server_is_compared_under_load() {
     let place = Place::new("server");
     let (port, file, page) = (port(), place.path("result.json"), place.path("page.html"));
-    fs::write(place.path("server.py"), SERVER).unwrap();
-    fs::write(place.path("client.py"), CLIENT).unwrap();
-    let client = |times: u32| format!("python3 '{}' {port} {times}", place.path("client.py"));
-    let command = |load: String| {
-        let mut command = craton(["compare", "--peers", "none", "--runs", "2", "--ready", &client(1), "--load", &load]);
-        command.args(["--json", &file, "--html", &page, "--figure", "ops=did ([0-9]+)", "--", "python3"]);
-        command.args([&place.path("server.py"), &port]).env("PYTHONMALLOC", "malloc");
+    let program = place.compile("server", SERVER, &["-w"]);
+    let client = |times: u32| format!("'{program}' {port} {times}");
+    let command = |load: &str, rounds: [&str; 4]| {
+        let mut command = craton(["compare", "--peers", "none", "--ready", &client(1), "--load", load]);
+        command.args(rounds).args(["--json", &file, "--html", &page, "--figure", "ops=did ([0-9]+)"]);
+        command.args(["--", &program, &port]);
         command
     };
-    let right = said(&mut command(client(500)));
+    let right = said(&mut command(&client(500), ["--runs", "1", "--warmup", "1"]));
     assert_eq!((right.status, right.err.as_str()), (0, ""), "{}", right.out);
     for text in ["requests/s", "load's time", "peak PSS", "after load", "compared with glibc"] {
         assert!(right.out.contains(text), "{text}: {}", right.out);
@@ -356,7 +370,7 @@ fn a_server_is_compared_under_load() {
     assert!(document["ratios"]["request_time_vs_glibc"].as_f64() > Some(0.0));
     assert!(fs::read_to_string(&page).unwrap().contains("requests per second"));
 
-    let wrong = said(&mut command("echo no such test; exit 5".to_owned()));
+    let wrong = said(&mut command("echo no such test; exit 5", ["--runs", "1", "--warmup", "0"]));
     assert_eq!(wrong.status, 1);
     assert!(wrong.out.contains("load failed: exit status: 5") || wrong.err.contains("load failed"), "{wrong:?}");
     assert!(format!("{wrong:?}").contains("no such test"), "{wrong:?}");

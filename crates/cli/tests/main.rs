@@ -11,6 +11,7 @@ mod interrupts;
 mod live;
 mod probes;
 mod profile;
+mod recipes;
 mod replay;
 mod reports;
 mod run;

@@ -357,6 +357,9 @@ fn settings_are_found_and_proved_on_the_program() {
     let best: Vec<_> = rows.iter().filter(|row| row["best"] == true).collect();
     assert_eq!((best.len(), &rows[0]["options"]), (1, &"default".into()), "{found:?}");
     assert!(number(best[0], "steady_backed_bytes") <= number(&rows[0], "steady_backed_bytes"), "{}", best[0]);
+    for setting in ["caches=cpu", "thread_cache=256K"] {
+        assert!(found.out.contains(setting), "{}", found.out);
+    }
     if best[0]["options"] != "default" {
         let line = format!("\nCRATON_OPTIONS={}\n", best[0]["options"].as_str().unwrap());
         assert!(found.out.contains(&line) && found.out.contains("the program itself"), "{}", found.out);
@@ -366,6 +369,27 @@ fn settings_are_found_and_proved_on_the_program() {
     {
         let wrong = tune(&options);
         assert_eq!((wrong.status, wrong.out.as_str()), (status, ""), "{wrong:?}");
+        assert!(wrong.err.contains(part), "{}", wrong.err);
+    }
+}
+
+#[test]
+fn a_trace_is_exported_as_a_table() {
+    let recorded = Recorded::new("export");
+    assert_eq!(recorded.run(&[], &["none", "50"]).status, 0);
+    let table = recorded.place.path("trace.parquet");
+    let export = |trace: &str, to: &str| said(&mut craton(["trace", "export", trace, "--parquet", to]));
+    let done = export(&recorded.file, &table);
+    assert_eq!((done.status, done.out.as_str(), done.err.as_str()), (0, "", ""));
+    let bytes = fs::read(&table).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    assert!(bytes.windows(24).any(|part| part == b"craton.unchecked_events\x18"), "no notes in the footer");
+    for (trace, to, part) in [
+        (&recorded.program, table.as_str(), "no trace of a page heap"),
+        (&recorded.file, "/no/such/folder/x", "give --parquet another path"),
+    ] {
+        let wrong = export(trace, to);
+        assert_eq!((wrong.status, wrong.out.as_str()), (1, ""));
         assert!(wrong.err.contains(part), "{}", wrong.err);
     }
 }

@@ -14,7 +14,7 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    let all = "commands: run, compare, lab, replay, tune, core, get, profile, serve, set, top, heap";
+    let all = "commands: run, compare, lab, replay, tune, trace, core, get, profile, serve, set, top, heap";
     wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
     wrong(&["rnu"], &["rnu", "did you mean `craton run`?", all]);
     wrong(&["cmopare", "--", "true"], &["did you mean `craton compare`?", all]);

@@ -20,7 +20,9 @@ heap over simulated memory, on all processors, and prints the best for the goal:
 
 With CMD the found setting is compared with the default on CMD itself, in turns,
 as `craton compare` does. The simulated system grants every hugepage, so only
-such a run proves a setting.
+such a run proves a setting. A trace does not show thread caches: for less
+memory CMD also runs with caches=cpu and with thread_cache=256K, two rounds of
+each, and the best setting is the one that is compared.
 
 Exit status: 0, 1 when the trace cannot be replayed or a run failed, 2 for wrong
 usage.")]

@@ -27,12 +27,17 @@ const ROWS: [Column; 6] = [
     ("on hugepages", Figure::Hugepages, |v| bytes(v as u64)),
 ];
 
+/// Craton with these options.
+///
+/// # Errors
+/// The library is not there.
+pub fn ours(name: &str, options: &str) -> Result<Allocator, Failure> {
+    let mut allocator = Allocator::preloaded(name, library::find()?);
+    allocator.env.push((VARIABLE.into(), options.into()));
+    Ok(allocator)
+}
+
 pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCode, Failure> {
-    let ours = |name: &str, options: &str| -> Result<Allocator, Failure> {
-        let mut allocator = Allocator::preloaded(name, library::find()?);
-        allocator.env.push((VARIABLE.into(), options.into()));
-        Ok(allocator)
-    };
     signals::catch(signals::stop);
     let line = Line::start();
     let measured = measure::measure(&Plan {
@@ -48,7 +53,7 @@ pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCod
         progress: &|now| line.show("proof", now),
     });
     drop(line);
-    stream.write(&text(&measured.runs)).map_err(|e| format!("cannot print the table: {e}"))?;
+    stream.write(&text(&measured.runs, options)).map_err(|e| format!("cannot print the table: {e}"))?;
     if signals::STOP.load(Relaxed) {
         return Err("stopped; the figures are of the runs so far".to_owned().into());
     }
@@ -63,7 +68,7 @@ pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCod
     }
 }
 
-fn text(runs: &[Run]) -> String {
+fn text(runs: &[Run], options: &str) -> String {
     let (default, tuned) = (summarize(runs, DEFAULT), summarize(runs, TUNED));
     let (Some(default), Some(tuned)) = (default, tuned) else { return String::new() };
     let mut rows = vec![["", DEFAULT, TUNED, "×", "95 %"].map(str::to_owned).to_vec()];
@@ -88,7 +93,7 @@ fn text(runs: &[Run]) -> String {
         None => "Too few rounds to be sure; the default of --runs is five.",
     };
     format!(
-        "\nthe program itself, medians of {} round{}\n\n{}\n{}",
+        "\nthe program itself, on {options} against the default, medians of {} round{}\n\n{}\n{}",
         default.ok,
         if default.ok == 1 { "" } else { "s" },
         format::table(&rows, &[0]),

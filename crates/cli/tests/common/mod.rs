@@ -74,6 +74,11 @@ impl Drop for Place {
     }
 }
 
+/// A port that is free at the moment.
+pub fn port() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
 pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_BIN_EXE_craton"));
     if built_before().is_some() {

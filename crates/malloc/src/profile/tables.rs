@@ -317,7 +317,10 @@ impl All {
             sum.add(count);
         }
         (header.samples, header.live_samples) = (header.samples + 1, header.live_samples + 1);
-        if header.live.bytes > header.peak.bytes {
+        // A sample for several intervals stands for objects that a cache handed out again and
+        // again, most of them freed by now. If it lives on, the next sample makes the mark.
+        let stands_for_freed = sample.bytes > 2 * interval.max(sample.size as u64);
+        if header.live.bytes > header.peak.bytes && !stands_for_freed {
             (header.peak, header.peak_ns) = (header.live, sample.at_ns);
             header.epoch += 1;
         }

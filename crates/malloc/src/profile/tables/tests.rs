@@ -34,17 +34,30 @@ fn at(tables: &Tables, frame: usize) -> (u64, u64) {
 #[test]
 fn a_site_keeps_what_lived_at_the_high_water_mark() {
     let tables = tables();
-    tables.add(sample(0x1000, 500), &[7], 1);
-    tables.add(sample(0x2000, 300), &[8], 1);
+    tables.add(sample(0x1000, 500), &[7], 500);
+    tables.add(sample(0x2000, 300), &[8], 500);
     tables.remove(0x1000, Some(late));
-    tables.add(sample(0x3000, 100), &[8], 1);
+    tables.add(sample(0x3000, 100), &[8], 500);
     assert_eq!((at(&tables, 7), at(&tables, 8)), ((0, 500), (400, 300)));
     // A new mark, at another site.
-    tables.add(sample(0x4000, 900), &[9], 1);
+    tables.add(sample(0x4000, 900), &[9], 500);
     assert_eq!((at(&tables, 7), at(&tables, 8), at(&tables, 9)), ((0, 0), (400, 400), (900, 900)));
     read(&tables, |all| {
         assert_eq!((all.header.peak.bytes, all.header.live.bytes, all.header.total.bytes), (1300, 1300, 1800));
     });
+}
+
+#[test]
+fn a_sample_for_many_intervals_makes_no_mark_unless_it_lives_on() {
+    let tables = tables();
+    let peak = || read(&tables, |all| all.header.peak.bytes);
+    tables.add(sample(0x1000, 500), &[7], 500);
+    tables.add(sample(0x2000, 5000), &[8], 500);
+    tables.remove(0x2000, Some(soon));
+    assert_eq!((peak(), at(&tables, 8)), (500, (0, 0)));
+    tables.add(sample(0x2000, 5000), &[8], 500);
+    tables.add(sample(0x3000, 500), &[7], 500);
+    assert_eq!((peak(), at(&tables, 7), at(&tables, 8)), (6000, (1000, 1000), (5000, 5000)));
 }
 
 #[test]
