@@ -22,7 +22,8 @@
  *
  * Threads: any thread may call any function at any time, but for those that say otherwise. Two
  * threads that change the same slot, or the same bytes, need a lock of the program's. No function may
- * be called in a signal handler, or by a forked child.
+ * be called in a signal handler. A forked child may end, and nothing else: functions that change the
+ * heap are CRATON_PHEAP_FORKED there, and its writes to objects would be its parent's.
  *
  * Contents: the program reads and writes objects by plain memory accesses. Its writes to an object
  * that a slot has become durable in any order, at the latest with craton_pheap_persist. Slots are
@@ -63,6 +64,7 @@ enum craton_pheap_error {
     CRATON_PHEAP_BUSY = 16,          /* transactions are open */
     CRATON_PHEAP_NO_ROOT = 20,       /* there is no root of this name */
     CRATON_PHEAP_ROOT_EXISTS = 21,   /* there is one */
+    CRATON_PHEAP_FORKED = 17,        /* a forked child called: the heap is its parent's */
     CRATON_PHEAP_ROOT_IN_USE = 22,   /* it still holds an object */
     CRATON_PHEAP_ROOT_NAME = 23,     /* names have 1 to 39 bytes */
     CRATON_PHEAP_ROOT_TYPE = 24,     /* it was made with another tag */
@@ -71,6 +73,8 @@ enum craton_pheap_error {
     CRATON_PHEAP_HAS_JOURNAL = 31,   /* used with sync points and not closed: open it so again */
     CRATON_PHEAP_MISSING = 40,       /* no such file or folder */
     CRATON_PHEAP_EXISTS = 41,        /* the file exists, or the device holds a heap */
+    CRATON_PHEAP_JOURNAL_ALONE = 32, /* the file to be made is missing, but its journal is there: restore
+                                        the file, or remove the journal */
     CRATON_PHEAP_IN_USE = 42,        /* open already, here or in another process */
     CRATON_PHEAP_NOT_A_FILE = 43,    /* a folder, a socket, or another kind without contents */
     CRATON_PHEAP_READ_ONLY = 44,     /* a read-only file system */

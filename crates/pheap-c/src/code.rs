@@ -42,6 +42,7 @@ codes! {
     NotReserved = 14, c"not an object that is reserved";
     Cancelled = 15, c"the constructor refused";
     Busy = 16, c"transactions are open";
+    Forked = 17, c"this process was forked: only the process that opened the heap may change it";
     NoRoot = 20, c"there is no root of this name";
     RootExists = 21, c"there is a root of this name already";
     RootInUse = 22, c"the root still holds an object";
@@ -50,6 +51,7 @@ codes! {
     RootsFull = 25, c"the table of roots is full";
     NoSyncPoints = 30, c"the heap was not opened with sync points";
     HasJournal = 31, c"the heap was used with sync points and not closed: open it so again";
+    JournalAlone = 32, c"no such file, but its journal is there: restore the heap, or remove the journal";
     Missing = 40, c"no such file";
     Exists = 41, c"the file exists, or the device holds a heap";
     InUse = 42, c"the file is open already, here or in another process";
@@ -129,6 +131,8 @@ fn of_error(why: Error) -> Code {
     }
 }
 
+        Error::JournalAlone => Code::JournalAlone,
+        Error::Forked => Code::Forked,
 fn of_file(why: FileError) -> Code {
     match why {
         FileError::Missing => Code::Missing,
