@@ -27,8 +27,13 @@ pub struct DiskParts<M: Medium + Space> {
     pub sync: SyncHeap<HeapStore<M>>,
 }
 
+/// A file beside the heap. Each name of the heap must find it.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
+    path.canonicalize().as_deref().unwrap_or(path).with_added_extension(end)
+}
+
 pub fn log_paths(path: &Path) -> [PathBuf; 2] {
-    ["log0", "log1"].map(|end| path.with_added_extension(end))
+    ["log0", "log1"].map(|end| beside(path, end))
 }
 
 /// A sync point's log, and the records while it is made.
@@ -61,7 +66,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     };
     let (heap, was_closed) = heap.map_err(|why| {
         if !is_there {
-            let journal = path.with_added_extension(JOURNAL_EXTENSION);
+            let journal = beside(path, JOURNAL_EXTENSION);
             [path, &journal].into_iter().for_each(|made| _ = fs::remove_file(made));
         }
         named(&why)
@@ -73,7 +78,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     let [first, second] = log_paths(path);
     let files = [open(&first)?, open(&second)?];
     // Names must be durable before the first record.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = first.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| named(&why))?;
     let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };
     let medium = f.call(heap, promise, Some(parts))?.close();

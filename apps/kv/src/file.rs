@@ -30,10 +30,13 @@ pub const FIRST: u64 = 1 << 20;
 pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let path = &options.file;
     let named = |why: &dyn Display| format!("{}: {why}", path.display());
+    if !path.exists() {
+        check_new(path).map_err(|why| named(&why))?;
+    }
     if let Some(interval) = options.sync {
         return disk::with_disk(options, interval, f);
     }
-    if path.with_added_extension(JOURNAL_EXTENSION).exists() {
+    if disk::beside(path, JOURNAL_EXTENSION).exists() {
         return Err(named(&"was used with --sync and not closed: use it so again"));
     }
     let choice = match options.write_back {
@@ -59,6 +62,21 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let promise = file.promise();
     let run = Run { options, promise, unfinished: is_new.then_some(unfinished), f };
     file.with_medium(choice, run).map_err(|why| named(&why))?
+}
+
+/// Whether the path may be made: the files of a heap that was moved may hold its last writes.
+fn check_new(path: &Path) -> Result<(), String> {
+    if path.is_symlink() {
+        return Err("a symbolic link to a file that is not there: give the path of the file itself".to_owned());
+    }
+    let journal = disk::beside(path, JOURNAL_EXTENSION);
+    match disk::log_paths(path).into_iter().chain([journal]).find(|beside| beside.exists()) {
+        Some(beside) => {
+            let beside = beside.display();
+            Err(format!("no such file, but {beside} is there: restore the heap, or remove {beside} to make a new one"))
+        }
+        None => Ok(()),
+    }
 }
 
 struct Run<'a, F> {

@@ -10,6 +10,7 @@ use craton_kv::heap::HeapStore;
 use craton_kv::log::{Log, NO_LOG, Record, ReplayError};
 use craton_kv::server::{About, Disk, Gates, Server, SyncHeap};
 use craton_kv::{StoreError, Tree, When};
+use craton_os::disk_file::JOURNAL_EXTENSION;
 use craton_pheap::Heap;
 use disk::DiskParts;
 use options::Options;
@@ -63,6 +64,8 @@ impl file::UseHeap for Serve<'_> {
                     replayed = replay(&tree, &log, self.options)?;
                 }
                 begin_log(&mut tree, &log, sync).map_err(|why| named(&why))?;
+                } else {
+                    check_journal(&tree, &log, self.options)?;
                 let fill_bytes = disk::log_file_bytes(self.options);
                 Some(Disk { interval, log, sync, log_bytes: self.options.log, fill_bytes })
             }
@@ -135,6 +138,22 @@ fn begin_log<M: Medium + Space>(
     log: &Arc<Log>,
     sync: SyncHeap<HeapStore<M>>,
 ) -> Result<(), StoreError> {
+/// Without its journal, the file is older than the log.
+fn check_journal<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Options) -> Result<(), String> {
+    let named = |why: StoreError| format!("{}: {why}", options.file.display());
+    let generation = tree.generation().map_err(named)? & !NO_LOG;
+    if log.newest().map_err(named)?.is_none_or(|newest| newest < generation) {
+        return Ok(());
+    }
+    let journal = disk::beside(&options.file, JOURNAL_EXTENSION).display().to_string();
+    let what = "is missing, and the log is newer than the heap";
+    if options.lose_log {
+        eprintln!("craton-kv: {journal}: {what}: going on without the last writes");
+        return Ok(());
+    }
+    Err(format!("{journal}: {what}: restore it, or give --lose-log to go on without the last writes"))
+}
+
     // Both files may be in use until then.
     let next = (tree.generation()? & !NO_LOG) + 2;
     let synced = |tree: &Tree<_>| sync(tree.store(), &Gates::new(0), &|| {});
