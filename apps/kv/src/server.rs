@@ -4,7 +4,7 @@
 //! all workers at once. The first worker accepts and hands connections out in turn. On a disk a
 //! thread flushes the log, with an interval; without one workers do, one at a time. Of fewer than
 //! four workers the first gets each connection once that writes. The keeper reads directories,
-//! frees cleared trees, and makes sync points of the heap.
+//! frees cleared trees, gives free memory back, and makes sync points of the heap.
 //! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
 //! room; any other failure of the log or of a sync point ends the server.
 
@@ -223,6 +223,7 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
         if has_dead.swap(false, Ordering::Acquire) {
             let _ = tree.free_dead();
         }
+        tree.store().maintain(shared.context.counters.started.elapsed().as_millis() as u64);
         if shared.context.counters.is_full.load(Ordering::Relaxed) {
             shared.lead(usize::MAX);
         }

@@ -81,6 +81,10 @@ pub trait Store: Send + Sync {
     /// All changes or none; then reserved objects are free. A slot inside of an attached object
     /// comes after it. At most [`MOST_CHANGES`].
     fn commit<I: IntoIterator<Item = Change<Self::Reserved>>>(&self, changes: I) -> Result<(), StoreError>;
+
+    /// Gives memory back that has been free for a while. Called by one thread; `now_ms` never goes
+    /// back.
+    fn maintain(&self, _now_ms: u64) {}
 }
 
 pub const MOST_CHANGES: usize = 15;
