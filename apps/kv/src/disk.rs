@@ -82,7 +82,10 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| named(&why))?;
     let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };
     let medium = f.call(heap, promise, Some(parts))?.close();
-    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| named(&why))?;
+    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| match why {
+        FileError::Full(_) => named(&format!("{why}: {}", crate::MAKE_ROOM)),
+        why => named(&why),
+    })?;
     // The closed heap has all records.
     for log in [first, second] {
         fs::remove_file(&log).map_err(|why| format!("{}: {why}", log.display()))?;

@@ -95,11 +95,13 @@ impl<F: UseHeap> UseMedium for Run<'_, F> {
         let named = |why: &dyn Display| format!("{}: {why}", path.display());
         let heap = match &self.unfinished {
             Some(unfinished) => {
-                let heap = create(medium, self.options).map_err(|why| named(&why))?;
-                // Refused if another process made the file.
-                std::fs::hard_link(unfinished, path).map_err(|why| named(&why))?;
+                let made = create(medium, self.options).map_err(|why| named(&why)).and_then(|heap| {
+                    // Refused if another process made the file.
+                    std::fs::hard_link(unfinished, path).map_err(|why| named(&why))?;
+                    Ok(heap)
+                });
                 let _ = std::fs::remove_file(unfinished);
-                heap
+                made?
             }
             None => Heap::open(medium, heap_options()).map_err(|why| named(&why))?.0,
         };

@@ -37,6 +37,8 @@ fn main() -> ExitCode {
     }
 }
 
+const MAKE_ROOM: &str = "make room and start again; no acknowledged write is lost";
+
 struct Serve<'a> {
     options: &'a Options,
     listener: TcpListener,
@@ -62,10 +64,13 @@ impl file::UseHeap for Serve<'_> {
                 let log = Arc::new(Log::new(files, uuid));
                 if needs_log {
                     replayed = replay(&tree, &log, self.options)?;
-                }
-                begin_log(&mut tree, &log, sync).map_err(|why| named(&why))?;
                 } else {
                     check_journal(&tree, &log, self.options)?;
+                }
+                begin_log(&mut tree, &log, sync).map_err(|why| match why.is_full() {
+                    true => named(&format!("{why}: {MAKE_ROOM}")),
+                    false => named(&why),
+                })?;
                 let fill_bytes = disk::log_file_bytes(self.options);
                 Some(Disk { interval, log, sync, log_bytes: self.options.log, fill_bytes })
             }
@@ -133,11 +138,6 @@ fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Opt
     Err(format!("{path}: {what}: restore it, or give --lose-log to go on without the writes that it had"))
 }
 
-fn begin_log<M: Medium + Space>(
-    tree: &mut Tree<HeapStore<M>>,
-    log: &Arc<Log>,
-    sync: SyncHeap<HeapStore<M>>,
-) -> Result<(), StoreError> {
 /// Without its journal, the file is older than the log.
 fn check_journal<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Options) -> Result<(), String> {
     let named = |why: StoreError| format!("{}: {why}", options.file.display());
@@ -154,6 +154,11 @@ fn check_journal<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, option
     Err(format!("{journal}: {what}: restore it, or give --lose-log to go on without the last writes"))
 }
 
+fn begin_log<M: Medium + Space>(
+    tree: &mut Tree<HeapStore<M>>,
+    log: &Arc<Log>,
+    sync: SyncHeap<HeapStore<M>>,
+) -> Result<(), StoreError> {
     // Both files may be in use until then.
     let next = (tree.generation()? & !NO_LOG) + 2;
     let synced = |tree: &Tree<_>| sync(tree.store(), &Gates::new(0), &|| {});

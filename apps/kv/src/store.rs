@@ -30,7 +30,7 @@ impl StoreError {
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoMemory => write!(f, "no room in the heap"),
+            Self::NoMemory => write!(f, "no room in the heap: it has reached --most, or the disk is full"),
             Self::TooLarge(bytes) => write!(f, "an object of {bytes} bytes is too large for the heap"),
             Self::Damaged(at) => write!(f, "the heap is damaged at offset {at}"),
             Self::System(errno) => write!(f, "{}", std::io::Error::from_raw_os_error(*errno)),
