@@ -27,7 +27,7 @@ macro_rules! codes {
 
 codes! {
     Argument = 1, c"a bad argument";
-    NoMemory = 2, c"no free range is long enough, and the heap cannot grow";
+    NoMemory = 2, c"no free range is long enough, and the heap cannot grow: the disk is full, or its limit is reached";
     NoSize = 3, c"an object of 0 bytes";
     TooLarge = 4, c"more bytes than the heap can hold";
     NotASlot = 5, c"not a slot: not a multiple of 8, or outside roots and objects";
@@ -75,8 +75,12 @@ codes! {
 #[derive(Debug)]
 pub enum Failure {
     Heap(Error),
+    /// Of the root of this name.
+    Root(String, Error),
     Argument(&'static str, &'static str),
     Foreign(usize),
+    /// For a slot.
+    Value(u64),
     NotReserved(usize),
     Cancelled(i32),
     Busy(usize),
@@ -92,9 +96,10 @@ impl<E: Into<Error>> From<E> for Failure {
 impl Failure {
     pub fn code(&self) -> Code {
         match self {
-            Self::Heap(why) => of_error(*why),
+            Self::Heap(why) | Self::Root(_, why) => of_error(*why),
             Self::Argument(..) => Code::Argument,
             Self::Foreign(_) => Code::Foreign,
+            Self::Value(_) => Code::OutOfRange,
             Self::NotReserved(_) => Code::NotReserved,
             Self::Cancelled(_) => Code::Cancelled,
             Self::Busy(_) => Code::Busy,
@@ -107,8 +112,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Heap(why) => write!(f, "{why}"),
+            Self::Root(name, why) => write!(f, "root \"{name}\": {why}"),
             Self::Argument(name, why) => write!(f, "{name} {why}"),
             Self::Foreign(at) => write!(f, "the address {at:#x} does not lie in this heap"),
+            Self::Value(value) => write!(f, "the value {value:#x} for the slot is no offset in this heap"),
             Self::NotReserved(at) => write!(f, "the object at {at:#x} is not reserved"),
             Self::Cancelled(value) => write!(f, "the constructor returned {value}"),
             Self::Busy(transactions) => write!(f, "transactions are open: {transactions}"),
@@ -124,6 +131,8 @@ fn of_error(why: Error) -> Code {
         Error::Path => Code::Argument,
         Error::HoldsHeap => Code::Exists,
         Error::HasJournal => Code::HasJournal,
+        Error::JournalAlone => Code::JournalAlone,
+        Error::Forked => Code::Forked,
         Error::NoSyncPoints => Code::NoSyncPoints,
         Error::RootType { .. } => Code::RootType,
         Error::Null => Code::Null,
@@ -131,8 +140,6 @@ fn of_error(why: Error) -> Code {
     }
 }
 
-        Error::JournalAlone => Code::JournalAlone,
-        Error::Forked => Code::Forked,
 fn of_file(why: FileError) -> Code {
     match why {
         FileError::Missing => Code::Missing,

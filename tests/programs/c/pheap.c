@@ -418,7 +418,11 @@ static void bad_calls(const char *path) {
     struct craton_pheap_change many[100] = {{CRATON_PHEAP_PUBLISH, again, object, 0}, {CRATON_PHEAP_PUBLISH, slot, object, 0}};
     WANT(CRATON_PHEAP_TWICE, craton_pheap_batch(heap, many, 2));
     WANT(CRATON_PHEAP_TOO_MANY, craton_pheap_batch(heap, many, 100));
+    WANT(CRATON_PHEAP_TOO_MANY, craton_pheap_batch(heap, many, SIZE_MAX));
     WANT(CRATON_PHEAP_ARGUMENT, craton_pheap_batch(heap, NULL, 1));
+    WANT(CRATON_PHEAP_ARGUMENT, craton_pheap_publish(heap, slot, NULL));
+    WANT(CRATON_PHEAP_NO_ROOT, craton_pheap_root(heap, "no\nroot", 1, &slot));
+    REQUIRE(strstr(craton_pheap_message(), "root \"no\\nroot\": there is no root of this name"));
     OK(craton_pheap_batch(heap, NULL, 0));
     REQUIRE(*again == 0 && *slot == 0 && stats(heap).reserved == 0);
 
@@ -442,10 +446,6 @@ static void bad_calls(const char *path) {
 }
 
 /* Changes a list and a count until the process is killed; prints what is done. */
-static void run(const char *path) {
-    craton_pheap *heap;
-    craton_pptr *list, *slot;
-    OK(craton_pheap_open_or_create(path, &small, &heap));
 /* Each call of a forked child that would change the heap is refused. */
 static void end_as_child(craton_pheap *heap, craton_pptr *list, craton_pheap_tx *tx, void *reserved) {
     struct node first = {0, 0};
@@ -519,6 +519,10 @@ static void forked(const char *path) {
     }
 }
 
+static void run(const char *path) {
+    craton_pheap *heap;
+    craton_pptr *list, *slot;
+    OK(craton_pheap_open_or_create(path, &small, &heap));
     if (craton_pheap_root(heap, "list", LIST, &list)) OK(craton_pheap_add_root(heap, "list", LIST, &list));
     if (craton_pheap_root(heap, "count", 1, &slot)) OK(craton_pheap_add_root(heap, "count", 1, &slot));
     if (!*slot) {
