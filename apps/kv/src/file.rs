@@ -71,11 +71,12 @@ fn check_new(path: &Path) -> Result<(), String> {
     }
     let journal = disk::beside(path, JOURNAL_EXTENSION);
     match disk::log_paths(path).into_iter().chain([journal]).find(|beside| beside.exists()) {
-        Some(beside) => {
+        // Otherwise another server has just made it.
+        Some(beside) if !path.exists() => {
             let beside = beside.display();
             Err(format!("no such file, but {beside} is there: restore the heap, or remove {beside} to make a new one"))
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 
