@@ -29,7 +29,8 @@ pub struct DiskParts<M: Medium + Space> {
 
 /// A file beside the heap. Each name of the heap must find it.
 pub fn beside(path: &Path, end: &str) -> PathBuf {
-    path.canonicalize().as_deref().unwrap_or(path).with_added_extension(end)
+    let real = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    real.as_deref().unwrap_or(path).with_added_extension(end)
 }
 
 pub fn log_paths(path: &Path) -> [PathBuf; 2] {

@@ -78,7 +78,8 @@ fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
         made.with_medium(WriteBackChoice::Auto, Make { args, model, most }).map_err(|why| file::refused(path, why))?;
     let row = made.map_err(|why| match why {
         Error::Config { what, value } => {
-            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give more", args.lanes))
+            let other = if value > 1 << 40 { "less" } else { "more" };
+            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give {other}", args.lanes))
         }
         why => file::broken(path, why),
     })?;

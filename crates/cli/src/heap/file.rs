@@ -54,7 +54,8 @@ pub fn c_path(path: &Path) -> Result<CString, Failure> {
 
 /// A file beside the heap, whose links have the same.
 fn beside(path: &Path, end: &str) -> PathBuf {
-    path.canonicalize().as_deref().unwrap_or(path).with_added_extension(end)
+    let real = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    real.as_deref().unwrap_or(path).with_added_extension(end)
 }
 
 pub fn journal(path: &Path) -> Option<PathBuf> {
@@ -86,6 +87,7 @@ pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     match journal(path) {
         Some(journal) => {
+            refuse_log(path)?;
             let journal = journal.display();
             let step = format!("`craton heap repair {name} --yes` applies it");
             Err(failed(path, format!("not closed; its last sync point is in {journal}: {step}")))
