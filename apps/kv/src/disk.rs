@@ -27,8 +27,14 @@ pub struct DiskParts<M: Medium + Space> {
     pub sync: SyncHeap<HeapStore<M>>,
 }
 
+/// A file beside the heap. Each name of the heap must find it.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
+    let real = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    real.as_deref().unwrap_or(path).with_added_extension(end)
+}
+
 pub fn log_paths(path: &Path) -> [PathBuf; 2] {
-    ["log0", "log1"].map(|end| path.with_added_extension(end))
+    ["log0", "log1"].map(|end| beside(path, end))
 }
 
 /// A sync point's log, and the records while it is made.
@@ -61,7 +67,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     };
     let (heap, was_closed) = heap.map_err(|why| {
         if !is_there {
-            let journal = path.with_added_extension(JOURNAL_EXTENSION);
+            let journal = beside(path, JOURNAL_EXTENSION);
             [path, &journal].into_iter().for_each(|made| _ = fs::remove_file(made));
         }
         named(&why)
@@ -73,11 +79,14 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     let [first, second] = log_paths(path);
     let files = [open(&first)?, open(&second)?];
     // Names must be durable before the first record.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = first.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| named(&why))?;
     let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };
     let medium = f.call(heap, promise, Some(parts))?.close();
-    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| named(&why))?;
+    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| match why {
+        FileError::Full(_) => named(&format!("{why}: {}", crate::MAKE_ROOM)),
+        why => named(&why),
+    })?;
     // The closed heap has all records.
     for log in [first, second] {
         fs::remove_file(&log).map_err(|why| format!("{}: {why}", log.display()))?;

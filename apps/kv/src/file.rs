@@ -30,10 +30,13 @@ pub const FIRST: u64 = 1 << 20;
 pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let path = &options.file;
     let named = |why: &dyn Display| format!("{}: {why}", path.display());
+    if !path.exists() {
+        check_new(path).map_err(|why| named(&why))?;
+    }
     if let Some(interval) = options.sync {
         return disk::with_disk(options, interval, f);
     }
-    if path.with_added_extension(JOURNAL_EXTENSION).exists() {
+    if disk::beside(path, JOURNAL_EXTENSION).exists() {
         return Err(named(&"was used with --sync and not closed: use it so again"));
     }
     let choice = match options.write_back {
@@ -61,6 +64,22 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     file.with_medium(choice, run).map_err(|why| named(&why))?
 }
 
+/// Whether the path may be made: the files of a heap that was moved may hold its last writes.
+fn check_new(path: &Path) -> Result<(), String> {
+    if path.is_symlink() {
+        return Err("a symbolic link to a file that is not there: give the path of the file itself".to_owned());
+    }
+    let journal = disk::beside(path, JOURNAL_EXTENSION);
+    match disk::log_paths(path).into_iter().chain([journal]).find(|beside| beside.exists()) {
+        // Otherwise another server has just made it.
+        Some(beside) if !path.exists() => {
+            let beside = beside.display();
+            Err(format!("no such file, but {beside} is there: restore the heap, or remove {beside} to make a new one"))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct Run<'a, F> {
     options: &'a Options,
     promise: Promise,
@@ -77,11 +96,13 @@ impl<F: UseHeap> UseMedium for Run<'_, F> {
         let named = |why: &dyn Display| format!("{}: {why}", path.display());
         let heap = match &self.unfinished {
             Some(unfinished) => {
-                let heap = create(medium, self.options).map_err(|why| named(&why))?;
-                // Refused if another process made the file.
-                std::fs::hard_link(unfinished, path).map_err(|why| named(&why))?;
+                let made = create(medium, self.options).map_err(|why| named(&why)).and_then(|heap| {
+                    // Refused if another process made the file.
+                    std::fs::hard_link(unfinished, path).map_err(|why| named(&why))?;
+                    Ok(heap)
+                });
                 let _ = std::fs::remove_file(unfinished);
-                heap
+                made?
             }
             None => Heap::open(medium, heap_options()).map_err(|why| named(&why))?.0,
         };

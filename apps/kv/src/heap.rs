@@ -19,6 +19,8 @@ impl<M: Medium + Space> HeapStore<M> {
             Err(Error::NoRoot) => heap.add_root(ROOT, TAG)?,
             Err(error) => return Err(error),
         };
+        // Readers follow offsets of freed objects.
+        heap.keep_length();
         Ok((Self(heap), slot.0))
     }
 
@@ -84,6 +86,10 @@ impl<M: Medium + Space> Store for HeapStore<M> {
             let first = at / LINE_BYTES * LINE_BYTES;
             (first..at + bytes).step_by(LINE_BYTES as usize).for_each(|line| self.0.medium().flush(line));
         }
+    }
+
+    fn maintain(&self, now_ms: u64) {
+        self.0.maintain(now_ms);
     }
 
     fn commit<I: IntoIterator<Item = Change<Reserved>>>(&self, changes: I) -> Result<(), StoreError> {

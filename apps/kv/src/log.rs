@@ -175,6 +175,21 @@ impl Log {
         Ok(())
     }
 
+    /// The newest generation in the files.
+    pub fn newest(&self) -> Result<Option<u64>, StoreError> {
+        let mut newest = None;
+        for file in &self.files {
+            let bytes = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
+            let words: Vec<u64> = bytes.chunks(8).map(word_of).collect();
+            if let [_, _, generation, _, _, _, session, _] = words[..]
+                && words == self.header(generation, session)
+            {
+                newest = newest.max(Some(generation));
+            }
+        }
+        Ok(newest)
+    }
+
     /// Durable before the heap's sync point.
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
         let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();

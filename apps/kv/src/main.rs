@@ -10,6 +10,7 @@ use craton_kv::heap::HeapStore;
 use craton_kv::log::{Log, NO_LOG, Record, ReplayError};
 use craton_kv::server::{About, Disk, Gates, Server, SyncHeap};
 use craton_kv::{StoreError, Tree, When};
+use craton_os::disk_file::JOURNAL_EXTENSION;
 use craton_pheap::Heap;
 use disk::DiskParts;
 use options::Options;
@@ -36,6 +37,8 @@ fn main() -> ExitCode {
     }
 }
 
+const MAKE_ROOM: &str = "make room and start again; no acknowledged write is lost";
+
 struct Serve<'a> {
     options: &'a Options,
     listener: TcpListener,
@@ -61,8 +64,13 @@ impl file::UseHeap for Serve<'_> {
                 let log = Arc::new(Log::new(files, uuid));
                 if needs_log {
                     replayed = replay(&tree, &log, self.options)?;
+                } else {
+                    check_journal(&tree, &log, self.options)?;
                 }
-                begin_log(&mut tree, &log, sync).map_err(|why| named(&why))?;
+                begin_log(&mut tree, &log, sync).map_err(|why| match why.is_full() {
+                    true => named(&format!("{why}: {MAKE_ROOM}")),
+                    false => named(&why),
+                })?;
                 let fill_bytes = disk::log_file_bytes(self.options);
                 Some(Disk { interval, log, sync, log_bytes: self.options.log, fill_bytes })
             }
@@ -128,6 +136,22 @@ fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Opt
         return Ok(count);
     }
     Err(format!("{path}: {what}: restore it, or give --lose-log to go on without the writes that it had"))
+}
+
+/// Without its journal, the file is older than the log.
+fn check_journal<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Options) -> Result<(), String> {
+    let named = |why: StoreError| format!("{}: {why}", options.file.display());
+    let generation = tree.generation().map_err(named)? & !NO_LOG;
+    if log.newest().map_err(named)?.is_none_or(|newest| newest < generation) {
+        return Ok(());
+    }
+    let journal = disk::beside(&options.file, JOURNAL_EXTENSION).display().to_string();
+    let what = "is missing, and the log is newer than the heap";
+    if options.lose_log {
+        eprintln!("craton-kv: {journal}: {what}: going on without the last writes");
+        return Ok(());
+    }
+    Err(format!("{journal}: {what}: restore it, or give --lose-log to go on without the last writes"))
 }
 
 fn begin_log<M: Medium + Space>(

@@ -28,6 +28,9 @@ struct State {
     images: Option<Vec<Image>>,
     /// Requests left.
     budget: Option<u64>,
+    /// Calls of `maintain`, and the last one's time.
+    maintained: u64,
+    now_ms: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -53,6 +56,11 @@ impl Memory {
         let durable = vec![0; words.len()];
         let state = State { durable, end: FIRST, ..State::default() };
         Self { words, state: Mutex::new(state) }
+    }
+
+    /// Calls of [`Store::maintain`].
+    pub fn maintained(&self) -> u64 {
+        self.state().maintained
     }
 
     /// A crash now would leave it.
@@ -199,5 +207,12 @@ impl Store for Memory {
         }
         state.keep_image();
         Ok(())
+    }
+
+    fn maintain(&self, now_ms: u64) {
+        let mut state = self.state();
+        state.maintained += 1;
+        assert!(now_ms >= state.now_ms);
+        state.now_ms = now_ms;
     }
 }

@@ -4,7 +4,7 @@
 //! all workers at once. The first worker accepts and hands connections out in turn. On a disk a
 //! thread flushes the log, with an interval; without one workers do, one at a time. Of fewer than
 //! four workers the first gets each connection once that writes. The keeper reads directories,
-//! frees cleared trees, and makes sync points of the heap.
+//! frees cleared trees, gives free memory back, and makes sync points of the heap.
 //! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
 //! room; any other failure of the log or of a sync point ends the server.
 
@@ -206,6 +206,9 @@ impl<S: Store + 'static> Server<S> {
     }
 }
 
+/// Between two steps of giving memory back.
+const MAINTAIN_MS: u64 = 50;
+
 /// On a full disk.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -215,6 +218,7 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
         // If refused, flushes are slower.
         let _ = disk.log.fill(disk.fill_bytes);
     }
+    let mut maintain_ms = 0;
     let mut heap = HeapSync { has_begun: false, next: Instant::now() };
     // A request reports a damaged directory.
     let _ = tree.len();
@@ -222,6 +226,11 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
         // ORDERING: pairs with the release in `commands::flush`.
         if has_dead.swap(false, Ordering::Acquire) {
             let _ = tree.free_dead();
+        }
+        let now_ms = shared.context.counters.started.elapsed().as_millis() as u64;
+        if now_ms >= maintain_ms {
+            tree.store().maintain(now_ms);
+            maintain_ms = now_ms + MAINTAIN_MS;
         }
         if shared.context.counters.is_full.load(Ordering::Relaxed) {
             shared.lead(usize::MAX);

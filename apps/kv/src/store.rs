@@ -30,7 +30,7 @@ impl StoreError {
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoMemory => write!(f, "no room in the heap"),
+            Self::NoMemory => write!(f, "no room in the heap: it has reached --most, or the disk is full"),
             Self::TooLarge(bytes) => write!(f, "an object of {bytes} bytes is too large for the heap"),
             Self::Damaged(at) => write!(f, "the heap is damaged at offset {at}"),
             Self::System(errno) => write!(f, "{}", std::io::Error::from_raw_os_error(*errno)),
@@ -81,6 +81,10 @@ pub trait Store: Send + Sync {
     /// All changes or none; then reserved objects are free. A slot inside of an attached object
     /// comes after it. At most [`MOST_CHANGES`].
     fn commit<I: IntoIterator<Item = Change<Self::Reserved>>>(&self, changes: I) -> Result<(), StoreError>;
+
+    /// Gives memory back that has been free for a while. Called by one thread; `now_ms` never goes
+    /// back.
+    fn maintain(&self, _now_ms: u64) {}
 }
 
 pub const MOST_CHANGES: usize = 15;

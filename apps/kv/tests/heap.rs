@@ -2,10 +2,11 @@
 //! after the operation.
 
 use crate::random::Random;
+use craton_base::Medium;
 use craton_kv::heap::HeapStore;
-use craton_kv::{Tree, When};
+use craton_kv::{Store, Tree, When};
 use craton_pheap::{Config, Heap, Model, Options};
-use craton_sim::{Image, Rng, SimPersistent};
+use craton_sim::{Fallible, Image, Rng, SimPersistent};
 use std::collections::BTreeMap;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -60,6 +61,36 @@ fn each_crash<const F: bool>(
         }
     }
     images
+}
+
+/// The length stays: readers without a lock follow offsets of freed objects.
+fn memory_returns<const F: bool>(model: Model) {
+    let (medium, tree) = create::<F>(model);
+    for i in 0..60u32 {
+        tree.put(&i.to_le_bytes(), &[7; 60_000], When::Always, None).unwrap();
+    }
+    let (len, discards) = (medium.len(), || medium.fallible_events(Fallible::Discard));
+    let before = discards();
+    tree.store().maintain(0);
+    tree.clear().unwrap();
+    tree.free_dead().unwrap();
+    tree.store().heap().settle();
+    assert_eq!(discards(), before, "freed a moment ago");
+    for step in 1..=400 {
+        tree.store().maintain(50 * step);
+    }
+    assert!(discards() > before, "free memory stays in the file");
+    assert_eq!(medium.len(), len);
+    tree.put(b"a", &[8; 60_000], When::Always, None).unwrap();
+    let mut value = Vec::new();
+    assert!(tree.get(b"a", &mut value).unwrap() && value == [8; 60_000]);
+}
+
+#[test]
+fn free_memory_goes_back_and_the_length_stays() {
+    memory_returns::<false>(Model::Log);
+    memory_returns::<true>(Model::Log);
+    memory_returns::<false>(Model::Frames);
 }
 
 fn random_step<const F: bool>(tree: &SimTree<F>, model: &mut Map, random: &mut Random, growing: bool) {

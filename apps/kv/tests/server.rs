@@ -391,6 +391,28 @@ fn a_full_disk_refuses_writes_until_it_has_room_and_serves_reads() {
 }
 
 #[test]
+fn the_keeper_gives_memory_back() {
+    let is_maintained = || {
+        let server = start(None);
+        let mut client = Client::new(server.port());
+        client.send(b"PING\r\n");
+        client.expect("+PONG\r\n");
+        server.stop().unwrap().store().maintained() > 0
+    };
+    // The keeper may not have begun when the server stops.
+    assert!((0..1000).any(|_| is_maintained()));
+}
+
+#[test]
+fn shutdown_takes_the_words_of_redis_alone() {
+    let server = start(None);
+    let mut client = Client::new(server.port());
+    client.send(b"SHUTDOWN soon\r\nCONFIG GET\r\nPING\r\n");
+    client.expect("-ERR syntax error\r\n-ERR wrong number of arguments for 'config|get' command\r\n+PONG\r\n");
+    server.stop().unwrap();
+}
+
+#[test]
 fn a_shutdown_behind_a_write_comes_after_its_reply() {
     let (end, ends) = std::sync::mpsc::channel();
     let mut tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();

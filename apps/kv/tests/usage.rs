@@ -117,6 +117,69 @@ fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
 }
 
 #[test]
+fn files_of_a_heap_that_is_not_there_are_not_taken_for_a_new_one() {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let (file, away) = (folder.path().join("a.heap"), folder.path().join("away"));
+    let sync = &["--sync", "always"][..];
+    let server = Running::start(&file, sync);
+    assert_eq!(Client::new(server.port).unwrap().ask("SET a 1"), Some(Reply::Line("+OK".to_owned())));
+    server.kill();
+    fs::rename(&file, &away).unwrap();
+    let before = names(folder.path());
+    for options in [sync, &[]] {
+        let text = refused(&file, options, 1);
+        assert!(
+            text.contains("a.heap: no such file, but ") && text.contains("a.heap.log0 is there: restore"),
+            "{text}"
+        );
+    }
+    assert_eq!(names(folder.path()), before);
+    fs::rename(&away, &file).unwrap();
+    let server = Running::start(&file, sync);
+    assert_eq!(Client::new(server.port).unwrap().ask("DBSIZE"), Some(Reply::Line(":1".to_owned())));
+}
+
+#[test]
+fn a_lost_journal_is_named_and_a_link_finds_it() {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let (file, link) = (folder.path().join("a.heap"), folder.path().join("link"));
+    std::os::unix::fs::symlink("a.heap", &link).unwrap();
+    let sync = &["--sync", "always"][..];
+    let ask = |server: &Running, line: &str| Client::new(server.port).unwrap().ask(line);
+    let line = |text: &str| Some(Reply::Line(text.to_owned()));
+    // The file's own state is that of the first end.
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "SET a 1"), line("+OK"));
+    assert_eq!(server.terminate(), 0);
+    let server = Running::start(&link, sync);
+    assert_eq!(ask(&server, "SET b 1"), line("+OK"));
+    server.kill();
+    assert!(refused(&link, &[], 1).contains("was used with --sync"));
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "DBSIZE"), line(":2"));
+    server.kill();
+    let journal = folder.path().join("a.heap.journal");
+    fs::remove_file(&journal).unwrap();
+    let text = refused(&file, sync, 1);
+    assert!(text.contains("a.heap.journal: is missing") && text.contains("--lose-log"), "{text}");
+    let server = Running::start(&file, &["--sync", "always", "--lose-log"]);
+    assert_eq!(ask(&server, "DBSIZE"), line(":1"));
+    assert_eq!(server.terminate(), 0);
+    assert_eq!(names(folder.path()), ["a.heap", "link"]);
+}
+
+#[test]
+fn a_link_to_nothing_is_named_and_leaves_no_file() {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("nothing", &link).unwrap();
+    for options in [&[][..], &["--sync", "always"]] {
+        assert!(refused(&link, options, 1).contains("link: a symbolic link to a file that is not there"));
+    }
+    assert_eq!(names(folder.path()), ["link"]);
+}
+
+#[test]
 fn sync_in_memory_promises_no_power_failure() {
     if folder() != Path::new("/dev/shm") {
         println!("skipped: no file system in memory here");
@@ -205,7 +268,10 @@ fn a_heap_that_is_full_refuses_writes_and_goes_on() {
             other => break other,
         }
     };
-    assert_eq!(refusal, Some(Reply::Line("-OOM no room in the heap".to_owned())));
+    assert_eq!(
+        refusal,
+        Some(Reply::Line("-OOM no room in the heap: it has reached --most, or the disk is full".to_owned()))
+    );
     assert!(keys > 500, "{keys}");
     assert_eq!(client.ask("DBSIZE"), Some(Reply::Line(format!(":{keys}"))));
     assert_eq!(client.ask("DEL key:1 key:2"), Some(Reply::Line(":2".to_owned())));

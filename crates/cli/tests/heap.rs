@@ -112,6 +112,11 @@ fn create_makes_a_whole_heap_and_leaves_nothing_else() {
     assert_eq!(fs::read(&file).unwrap(), before);
     let nowhere = place.path("none/a.heap");
     fails(&["create", &nowhere], &nowhere, "there is no such folder");
+    // Of a heap that was moved: it would be applied to the new one.
+    let moved = place.path("moved.heap");
+    fs::write(format!("{moved}.journal"), b"").unwrap();
+    fails(&["create", &moved], &moved, "moved.heap.journal is there");
+    fs::remove_file(format!("{moved}.journal")).unwrap();
 }
 
 #[test]
@@ -175,7 +180,8 @@ fn wrong_usage_has_status_2() {
         (&["create", &file, "--lanes", "0"][..], "--lanes"),
         (&["create", &file, "--stripes", "9"], "--stripes"),
         (&["create", &file, "--model", "trees"], "log, gc, frames"),
-        (&["create", &file, "--most", "5"], "cannot have most bytes 5"),
+        (&["create", &file, "--most", "5"], "cannot have most bytes 5; give more"),
+        (&["create", &file, "--most", "1000000T"], "; give less"),
         (&["create", &file, "--most", "big"], "such as 64M"),
         (&["check"], "<HEAP>"),
         (&["chekc", &file], "did you mean `craton heap check`?"),

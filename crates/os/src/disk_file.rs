@@ -11,7 +11,8 @@
 //! a paused thread may be in it. A sync covers all threads that asked before it copied.
 //! **Cost.** A sync of n pages: a scan, n copies, one sequential write, one wait. Stores pause for
 //! scan and copies; beyond 16 MiB, for all writes but the last.
-//! **Not here.** To copy the file, copy the journal too, or close the heap first.
+//! **Not here.** To copy the file, copy the journal too, or close the heap first. Hard links: the
+//! journal has one name.
 //! **Unsafe.** Copies and drops pages of the mapping.
 
 mod buffer;
@@ -33,8 +34,8 @@ use craton_base::{Line, Promise};
 use format::Check;
 pub use journal::Synced;
 use journal::{Entry, IS_ZERO, Journal, Store, write_home};
-use paths::journal_path;
 pub use paths::{JOURNAL_EXTENSION, sync_folder_of};
+use paths::{journal_path, real_path};
 use tracker::Tracker;
 pub use tracker::Tracking;
 
@@ -121,6 +122,8 @@ impl DiskFile {
 
     /// At its last sync point.
     pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
+        let path = real_path(path)?;
+        let path = path.as_c_str();
         let file = Descriptor::open(path, Access::ReadWrite)?;
         if file.kind != persistent_file::descriptor::Kind::File {
             return Err(FileError::NotAFile);

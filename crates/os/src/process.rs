@@ -4,6 +4,8 @@
 
 use crate::small_file::{PathText, read_start};
 use crate::{call, listener};
+use core::ffi::CStr;
+use core::fmt;
 
 pub fn errno() -> i32 {
     // SAFETY: the C library promises a valid place for each thread.
@@ -13,6 +15,20 @@ pub fn errno() -> i32 {
 pub fn set_errno(value: i32) {
     // SAFETY: as in `errno`.
     unsafe { *libc::__errno_location() = value }
+}
+
+/// The system's words for an `errno`, and its number.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrnoText(pub i32);
+
+impl fmt::Display for ErrnoText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0u8; 128];
+        // SAFETY: the buffer has this length, and its last byte stays 0.
+        unsafe { libc::strerror_r(self.0, text.as_mut_ptr().cast(), text.len() - 1) };
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+        write!(f, "{} (error {})", text.to_str().unwrap_or("?"), self.0)
+    }
 }
 
 pub const ENOMEM: i32 = libc::ENOMEM;

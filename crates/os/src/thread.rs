@@ -6,7 +6,7 @@ pub mod block;
 
 use crate::{call, guarded, mapping, process};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
@@ -46,6 +46,29 @@ impl Key {
 pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
     // SAFETY: the handlers stay loaded.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+}
+
+static FORKS: AtomicU32 = AtomicU32::new(0);
+static COUNTS_FORKS: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`forks`] differs in a forked child. A `clone` past the C library is not counted.
+pub fn count_forks() {
+    extern "C" fn count() {
+        FORKS.fetch_add(1, Relaxed);
+    }
+    // Two threads may both register: a child then counts twice.
+    if !COUNTS_FORKS.load(Relaxed) {
+        // SAFETY: the handler stays loaded; without memory for it, forks are not counted.
+        unsafe { pthread_atfork(None, None, Some(count)) };
+        COUNTS_FORKS.store(true, Relaxed);
+    }
+}
+
+/// How many forks lie between this process and the one that began to count.
+#[inline(always)]
+pub fn forks() -> u32 {
+    // A child has one thread, which was counted for.
+    FORKS.load(Relaxed)
 }
 
 /// A thread that the program need not know of.

@@ -18,6 +18,10 @@ pub enum Error {
     HoldsHeap,
     /// The file was used with sync points and not closed: open it with sync points again.
     HasJournal,
+    /// There is a journal of this name, but no heap.
+    JournalAlone,
+    /// A forked child: the heap is its parent's.
+    Forked,
     /// The heap survives the end of the process, and has no sync points.
     NoSyncPoints,
     /// The root was made for another type.
@@ -37,6 +41,11 @@ impl fmt::Display for Error {
             Self::System(errno) => write!(f, "{}", std::io::Error::from_raw_os_error(*errno)),
             Self::HoldsHeap => write!(f, "the device holds a heap already; clear its first line to make a new one"),
             Self::HasJournal => write!(f, "used with sync points and not closed: open it with sync points again"),
+            Self::JournalAlone => write!(
+                f,
+                "no such file, but its journal is there: restore the heap, or remove the journal to make a new one"
+            ),
+            Self::Forked => write!(f, "this process was forked: only the process that opened the heap may change it"),
             Self::NoSyncPoints => write!(f, "this heap was not opened with sync points: it survives a process crash"),
             Self::RootType { found, expected } => {
                 write!(f, "the root is of another type: its tag is {found:#x}, not {expected:#x}")

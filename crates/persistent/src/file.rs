@@ -45,8 +45,11 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     if path.symlink_metadata().is_ok() {
         return Err(FileError::Exists.into());
     }
-    if options.durability != Durability::SyncPoints && path.with_added_extension(JOURNAL_EXTENSION).exists() {
-        return Err(Error::HasJournal);
+    // A heap that was moved or removed: its journal may hold all of it.
+    if path.with_added_extension(JOURNAL_EXTENSION).exists() {
+        // Or another process has just made the heap.
+        let is_there = path.symlink_metadata().is_ok();
+        return Err(if is_there { FileError::Exists.into() } else { Error::JournalAlone });
     }
     let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
     let made = make(&unfinished, options).and_then(|made| {
@@ -109,6 +112,9 @@ fn heap_options() -> Options {
 }
 
 pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
+    // Each name of the file must find its journal.
+    let real = path.is_symlink().then(|| path.canonicalize()).transpose()?;
+    let path = real.as_deref().unwrap_or(path);
     let name = c_path(path)?;
     if options.durability == Durability::SyncPoints {
         let file = DiskFile::open(&name, DiskOptions::new(options.limit))?;

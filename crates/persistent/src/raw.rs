@@ -4,6 +4,8 @@
 //! **Threads.** With sync points, a call that stores holds a shared lock, and
 //! [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages. Callers that store
 //! by [`base`](RawHeap::base) must not run beside `sync`.
+//! **Processes.** A forked child shares the file, but not the rest of the state: its calls that
+//! store are refused, and its drops leave the file as it is.
 
 mod bytes;
 mod change;
@@ -16,6 +18,7 @@ use crate::options::HeapOptions;
 use craton_base::{Medium, Promise};
 use craton_os::DiskFile;
 use craton_os::persistent_file::FileError;
+use craton_os::thread::{count_forks, forks};
 use craton_pheap::{Heap, Identity, Model, Report, Root, Stats};
 use std::path::Path;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -35,6 +38,8 @@ pub struct RawHeap {
     /// Shared to store, exclusive to make a sync point.
     gate: RwLock<()>,
     opened: Instant,
+    /// Of the process that opened the heap.
+    forks: u32,
 }
 
 impl RawHeap {
@@ -64,22 +69,34 @@ impl RawHeap {
 
     pub(crate) fn of(heap: AnyHeap, promise: Promise, base: usize) -> Result<Self, Error> {
         let data = each!(AnyHeap, &heap, heap => Identity::read(heap.medium())?.data);
-        Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
+        count_forks();
+        let (gate, opened, forks) = (RwLock::new(()), Instant::now(), forks());
+        Ok(Self { heap, promise, base, data, gate, opened, forks })
     }
 
+    /// In a forked child, only the child's mapping ends.
     pub fn close(self) -> Result<(), Error> {
+        self.check_process()?;
         self.heap.close()
+    }
+
+    /// Refuses a forked child.
+    #[inline]
+    pub fn check_process(&self) -> Result<(), Error> {
+        if self.forks == forks() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Held while a call stores.
     #[inline]
-    pub(crate) fn storing(&self) -> Option<RwLockReadGuard<'_, ()>> {
+    pub(crate) fn storing(&self) -> Result<Option<RwLockReadGuard<'_, ()>>, Error> {
+        self.check_process()?;
         let has_sync_points = matches!(self.heap, AnyHeap::Disk(_));
-        has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner))
+        Ok(has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// On persistent memory, waits for the lines of slots changed by hand.
     pub fn sync(&self) -> Result<(), Error> {
+        self.check_process()?;
         match &self.heap {
             AnyHeap::Disk(heap) => self.sync_disk(heap),
             _ if self.promise == Promise::ProcessCrash => Err(Error::NoSyncPoints),
@@ -99,7 +116,7 @@ impl RawHeap {
 
     pub fn maintain(&self) {
         let now_ms = self.opened.elapsed().as_millis() as u64;
-        let _storing = self.storing();
+        let Ok(_storing) = self.storing() else { return };
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
 
@@ -139,56 +156,56 @@ impl RawHeap {
     }
 
     pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.add_root(name, tag))?)
     }
 
     pub fn remove_root(&self, name: &[u8]) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
     /// The object is not initialised.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.alloc_to(slot, size))?)
     }
 
     #[inline]
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
     }
 
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
     }
 
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
     }
 
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
     }
 
     pub fn cancel(&self, reserved: Reserved) {
-        let _storing = self.storing();
+        let Ok(_storing) = self.storing() else { return };
         each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
     }
 
     /// After an error the object is free.
     pub fn publish(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
     }
 
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
     }
 
@@ -205,6 +222,7 @@ impl RawHeap {
     }
 
     pub fn check(&self) -> Result<(), Error> {
+        self.check_process()?;
         Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
     }
 }

@@ -8,7 +8,7 @@ use crate::raw::RawTx;
 use crate::reserved::Reserved;
 
 /// Inside [`PersistentHeap::transaction`]. Values change at once; slots change at the commit, each
-/// at most once.
+/// at most once, and at most 62 of them.
 pub struct Transaction<'a> {
     heap: &'a PersistentHeap,
     tx: RawTx<'a>,

@@ -63,6 +63,43 @@ fn a_journal_is_not_left_behind_by_another_kind_of_opening() {
 }
 
 #[test]
+fn a_link_to_a_heap_finds_its_journal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, link) = (folder.path().join("a.heap"), folder.path().join("link"));
+    let heap = options().create(&path).expect("a new heap");
+    let slot: Slot<[u64]> = heap.add_root("numbers").expect("a root");
+    heap.close().expect("a last sync point");
+    std::os::unix::fs::symlink("a.heap", &link).expect("a link");
+    let heap = open(&link);
+    heap.alloc_array_to(slot, &[7]).expect("room");
+    heap.sync().expect("a sync point");
+    drop(heap);
+    for name in [&path, &link] {
+        assert_eq!(PersistentHeap::open(name).err(), Some(Error::HasJournal));
+        assert_eq!(numbers(&open(name)), [7]);
+    }
+}
+
+#[test]
+fn a_journal_without_its_heap_is_not_taken_for_a_new_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, away) = (folder.path().join("a.heap"), folder.path().join("away"));
+    let heap = options().create(&path).expect("a new heap");
+    let slot: Slot<[u64]> = heap.add_root("numbers").expect("a root");
+    heap.alloc_array_to(slot, &[7]).expect("room");
+    heap.sync().expect("a sync point");
+    drop(heap);
+    std::fs::rename(&path, &away).expect("another name");
+    for options in [options(), HeapOptions::new()] {
+        assert_eq!(options.create(&path).err(), Some(Error::JournalAlone));
+        assert_eq!(options.open_or_create(&path).err(), Some(Error::JournalAlone));
+        assert_eq!(options.open(&path).err(), Some(Error::File(FileError::Missing)));
+    }
+    std::fs::rename(&away, &path).expect("its name");
+    assert_eq!(numbers(&open(&path)), [7]);
+}
+
+#[test]
 fn sync_points_of_threads_hold_whole_operations() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.heap");

@@ -22,7 +22,8 @@
  *
  * Threads: any thread may call any function at any time, but for those that say otherwise. Two
  * threads that change the same slot, or the same bytes, need a lock of the program's. No function may
- * be called in a signal handler, or by a forked child.
+ * be called in a signal handler. A forked child may end, and nothing else: functions that change the
+ * heap are CRATON_PHEAP_FORKED there, and its writes to objects would be its parent's.
  *
  * Contents: the program reads and writes objects by plain memory accesses. Its writes to an object
  * that a slot has become durable in any order, at the latest with craton_pheap_persist. Slots are
@@ -46,10 +47,12 @@ typedef struct craton_pheap_tx craton_pheap_tx;
 enum craton_pheap_error {
     CRATON_PHEAP_OK = 0,
     CRATON_PHEAP_ARGUMENT = 1,       /* a null or unknown argument: the message names it */
-    CRATON_PHEAP_NO_MEMORY = 2,      /* no free range is long enough, and the heap cannot grow */
+    CRATON_PHEAP_NO_MEMORY = 2,      /* no free range is long enough, and the heap cannot grow: the disk
+                                        is full, or a limit is reached */
     CRATON_PHEAP_NO_SIZE = 3,        /* an object of 0 bytes */
     CRATON_PHEAP_TOO_LARGE = 4,      /* more bytes than the heap can ever hold */
-    CRATON_PHEAP_NOT_A_SLOT = 5,     /* not a multiple of 8, or outside roots and objects */
+    CRATON_PHEAP_NOT_A_SLOT = 5,     /* not a multiple of 8, or outside of the roots and the data; that
+                                        it lies in an object of the program's is not checked */
     CRATON_PHEAP_NULL = 6,           /* the slot holds 0 */
     CRATON_PHEAP_NOT_AN_OBJECT = 7,  /* the slot holds what is not the beginning of an object */
     CRATON_PHEAP_ALREADY_FREE = 8,   /* the slot holds an object that is free */
@@ -61,6 +64,7 @@ enum craton_pheap_error {
     CRATON_PHEAP_NOT_RESERVED = 14,  /* an object that is not reserved, or no longer */
     CRATON_PHEAP_CANCELLED = 15,     /* the constructor refused */
     CRATON_PHEAP_BUSY = 16,          /* transactions are open */
+    CRATON_PHEAP_FORKED = 17,        /* a forked child called: the heap is its parent's */
     CRATON_PHEAP_NO_ROOT = 20,       /* there is no root of this name */
     CRATON_PHEAP_ROOT_EXISTS = 21,   /* there is one */
     CRATON_PHEAP_ROOT_IN_USE = 22,   /* it still holds an object */
@@ -69,6 +73,8 @@ enum craton_pheap_error {
     CRATON_PHEAP_ROOTS_FULL = 25,    /* there are 960 roots */
     CRATON_PHEAP_NO_SYNC_POINTS = 30, /* not opened with CRATON_PHEAP_SYNC_POINTS */
     CRATON_PHEAP_HAS_JOURNAL = 31,   /* used with sync points and not closed: open it so again */
+    CRATON_PHEAP_JOURNAL_ALONE = 32, /* the file to be made is missing, but its journal is there: restore
+                                        the file, or remove the journal */
     CRATON_PHEAP_MISSING = 40,       /* no such file or folder */
     CRATON_PHEAP_EXISTS = 41,        /* the file exists, or the device holds a heap */
     CRATON_PHEAP_IN_USE = 42,        /* open already, here or in another process */
@@ -111,7 +117,8 @@ enum craton_pheap_durability {
 enum craton_pheap_model {
     CRATON_PHEAP_LOG = 0, /* each change of an object and its slot is logged */
     CRATON_PHEAP_GC = 1,  /* small objects are not logged; after a crash, what the roots do not reach
-                             is free. craton_pptrs must lie at multiples of 8 */
+                             is free. craton_pptrs must lie at multiples of 8; each such word that
+                             could be one keeps the object that it names */
     CRATON_PHEAP_FRAMES = 2 /* as LOG, with large objects in page frames and no log of them: the best
                                where caches are persistent */
 };
@@ -268,7 +275,8 @@ struct craton_pheap_change {
 int craton_pheap_batch(craton_pheap *heap, const struct craton_pheap_change *changes, size_t count);
 
 /* Transactions: ranges that the program changes by itself, and objects, all or none. One thread at a
- * time uses a transaction. Slots change at the commit, each once at most. */
+ * time uses a transaction. Slots change at the commit: each once at most, and at most 62 of them, or
+ * the commit is CRATON_PHEAP_TOO_MANY. Ranges have no limit but the heap's room. */
 
 /* Begins a transaction. As many can be open as the heap has lanes. */
 int craton_pheap_begin(craton_pheap *heap, craton_pheap_tx **tx);

@@ -61,6 +61,9 @@ pub unsafe extern "C" fn craton_pheap_batch(
             if changes.is_null() {
                 return Err(Failure::Argument("the changes", "are null"));
             }
+            if count > isize::MAX as usize / size_of::<CratonPheapChange>() {
+                return Err(HeapError::TooMany { parts: count, most: heap.raw.changes_most() }.into());
+            }
             commit(heap, std::slice::from_raw_parts(changes, count))
         })
     }

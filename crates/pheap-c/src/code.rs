@@ -27,7 +27,7 @@ macro_rules! codes {
 
 codes! {
     Argument = 1, c"a bad argument";
-    NoMemory = 2, c"no free range is long enough, and the heap cannot grow";
+    NoMemory = 2, c"no free range is long enough, and the heap cannot grow: the disk is full, or its limit is reached";
     NoSize = 3, c"an object of 0 bytes";
     TooLarge = 4, c"more bytes than the heap can hold";
     NotASlot = 5, c"not a slot: not a multiple of 8, or outside roots and objects";
@@ -42,6 +42,7 @@ codes! {
     NotReserved = 14, c"not an object that is reserved";
     Cancelled = 15, c"the constructor refused";
     Busy = 16, c"transactions are open";
+    Forked = 17, c"this process was forked: only the process that opened the heap may change it";
     NoRoot = 20, c"there is no root of this name";
     RootExists = 21, c"there is a root of this name already";
     RootInUse = 22, c"the root still holds an object";
@@ -50,6 +51,7 @@ codes! {
     RootsFull = 25, c"the table of roots is full";
     NoSyncPoints = 30, c"the heap was not opened with sync points";
     HasJournal = 31, c"the heap was used with sync points and not closed: open it so again";
+    JournalAlone = 32, c"no such file, but its journal is there: restore the heap, or remove the journal";
     Missing = 40, c"no such file";
     Exists = 41, c"the file exists, or the device holds a heap";
     InUse = 42, c"the file is open already, here or in another process";
@@ -73,8 +75,12 @@ codes! {
 #[derive(Debug)]
 pub enum Failure {
     Heap(Error),
+    /// Of the root of this name.
+    Root(String, Error),
     Argument(&'static str, &'static str),
     Foreign(usize),
+    /// For a slot.
+    Value(u64),
     NotReserved(usize),
     Cancelled(i32),
     Busy(usize),
@@ -90,9 +96,10 @@ impl<E: Into<Error>> From<E> for Failure {
 impl Failure {
     pub fn code(&self) -> Code {
         match self {
-            Self::Heap(why) => of_error(*why),
+            Self::Heap(why) | Self::Root(_, why) => of_error(*why),
             Self::Argument(..) => Code::Argument,
             Self::Foreign(_) => Code::Foreign,
+            Self::Value(_) => Code::OutOfRange,
             Self::NotReserved(_) => Code::NotReserved,
             Self::Cancelled(_) => Code::Cancelled,
             Self::Busy(_) => Code::Busy,
@@ -105,8 +112,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Heap(why) => write!(f, "{why}"),
+            Self::Root(name, why) => write!(f, "root \"{name}\": {why}"),
             Self::Argument(name, why) => write!(f, "{name} {why}"),
             Self::Foreign(at) => write!(f, "the address {at:#x} does not lie in this heap"),
+            Self::Value(value) => write!(f, "the value {value:#x} for the slot is no offset in this heap"),
             Self::NotReserved(at) => write!(f, "the object at {at:#x} is not reserved"),
             Self::Cancelled(value) => write!(f, "the constructor returned {value}"),
             Self::Busy(transactions) => write!(f, "transactions are open: {transactions}"),
@@ -122,6 +131,8 @@ fn of_error(why: Error) -> Code {
         Error::Path => Code::Argument,
         Error::HoldsHeap => Code::Exists,
         Error::HasJournal => Code::HasJournal,
+        Error::JournalAlone => Code::JournalAlone,
+        Error::Forked => Code::Forked,
         Error::NoSyncPoints => Code::NoSyncPoints,
         Error::RootType { .. } => Code::RootType,
         Error::Null => Code::Null,

@@ -3,8 +3,8 @@
 //! **Unsafe.** Takes the heap's address from C.
 
 use crate::code::Failure;
+use craton_persistent::Report;
 use craton_persistent::raw::{RawHeap, Reserved, Slot};
-use craton_persistent::{HeapError, Report};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,7 @@ impl Pheap {
     pub fn check_value(&self, value: u64) -> Result<u64, Failure> {
         match value < self.raw.len() {
             true => Ok(value),
-            false => Err(HeapError::OutOfRange { at: value, len: 0 }.into()),
+            false => Err(Failure::Value(value)),
         }
     }
 
@@ -99,6 +99,9 @@ impl Pheap {
     }
 
     pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
+        if object.is_null() {
+            return Err(Failure::Argument("the object", "is null"));
+        }
         let missing = Failure::NotReserved(object as usize);
         let offset = self.offset(object)?;
         let object = self.reserved().remove(&offset).ok_or(missing)?;

@@ -174,7 +174,7 @@ pub unsafe extern "C" fn craton_pheap_maintain(heap: *const Pheap) -> c_int {
     unsafe {
         on("craton_pheap_maintain", heap, |heap| {
             heap.raw.maintain();
-            Ok(())
+            Ok(heap.raw.check_process()?)
         })
     }
 }

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_
     unsafe {
         on("craton_pheap_cancel", heap, |heap| {
             drop(heap.take_reserved(object)?);
-            Ok(())
+            Ok(heap.raw.check_process()?)
         })
     }
 }

@@ -20,6 +20,11 @@ unsafe fn bytes<'a>(name: *const c_char) -> Result<&'a [u8], Failure> {
     }
 }
 
+/// Names the root in the failure.
+fn of<T>(name: &[u8], result: Result<T, Error>) -> Result<T, Failure> {
+    result.map_err(|why| Failure::Root(name.escape_ascii().to_string(), why))
+}
+
 /// # Safety
 /// `heap` is null or open, `name` is null or a string, `slot` is null or writable.
 #[unsafe(no_mangle)]
@@ -32,7 +37,8 @@ pub unsafe extern "C" fn craton_pheap_add_root(
     // SAFETY: by the contract.
     unsafe {
         on("craton_pheap_add_root", heap, |heap| {
-            let at = heap.raw.add_root(bytes(name)?, tag)?;
+            let name = bytes(name)?;
+            let at = of(name, heap.raw.add_root(name, tag))?;
             if !slot.is_null() {
                 slot.write(heap.pointer(at.0));
             }
@@ -53,9 +59,10 @@ pub unsafe extern "C" fn craton_pheap_root(
     // SAFETY: by the contract.
     unsafe {
         on("craton_pheap_root", heap, |heap| {
-            let root = heap.raw.root(bytes(name)?)?;
+            let name = bytes(name)?;
+            let root = of(name, heap.raw.root(name))?;
             if root.tag != tag {
-                return Err(Error::RootType { found: root.tag, expected: tag }.into());
+                return of(name, Err(Error::RootType { found: root.tag, expected: tag }));
             }
             if !slot.is_null() {
                 slot.write(heap.pointer(root.slot.0));
@@ -70,7 +77,12 @@ pub unsafe extern "C" fn craton_pheap_root(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_remove_root(heap: *const Pheap, name: *const c_char) -> c_int {
     // SAFETY: by the contract.
-    unsafe { on("craton_pheap_remove_root", heap, |heap| Ok(heap.raw.remove_root(bytes(name)?)?)) }
+    unsafe {
+        on("craton_pheap_remove_root", heap, |heap| {
+            let name = bytes(name)?;
+            of(name, heap.raw.remove_root(name))
+        })
+    }
 }
 
 /// # Safety

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn craton_pheap_tx_set(tx: *mut PheapTx, slot: *mut u64, v
 
 /// # Safety
 /// As `craton_pheap_commit`.
-unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Result<(), Failure>) -> c_int {
+unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(&Pheap, RawTx<'static>) -> Result<(), Failure>) -> c_int {
     if tx.is_null() {
         return crate::call::run(call, "", || Err(Failure::Argument("the transaction", "is null")));
     }
@@ -133,7 +133,7 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
         on(call, heap, |heap| {
             // Before `f`, which may panic.
             heap.transactions.fetch_sub(1, Ordering::Relaxed);
-            f(tx)
+            f(heap, tx)
         })
     }
 }
@@ -143,7 +143,7 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
-    unsafe { end("craton_pheap_commit", tx, |tx| Ok(tx.commit()?)) }
+    unsafe { end("craton_pheap_commit", tx, |_, tx| Ok(tx.commit()?)) }
 }
 
 /// # Safety
@@ -152,9 +152,9 @@ pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
 pub unsafe extern "C" fn craton_pheap_abort(tx: *mut PheapTx) -> c_int {
     // SAFETY: by the contract.
     unsafe {
-        end("craton_pheap_abort", tx, |tx| {
+        end("craton_pheap_abort", tx, |heap, tx| {
             drop(tx);
-            Ok(())
+            Ok(heap.raw.check_process()?)
         })
     }
 }

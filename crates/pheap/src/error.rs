@@ -54,16 +54,21 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::NoMemory => write!(f, "no free range is long enough, and the heap cannot grow"),
+            Self::NoMemory => {
+                write!(
+                    f,
+                    "no free range is long enough, and the heap cannot grow: the disk is full, or its limit is reached"
+                )
+            }
             Self::NoSize => write!(f, "an object of 0 bytes"),
             Self::TooLarge { size, most } => write!(f, "an object of {size} bytes; this heap holds at most {most}"),
             Self::NotASlot { at } => write!(f, "{at:#x} is no slot: not a multiple of 8, or outside roots and objects"),
             Self::Null { slot } => write!(f, "the slot at {slot:#x} holds no object"),
             Self::NotAnObject { at } => write!(f, "{at:#x} is not the beginning of an object of this heap"),
             Self::AlreadyFree { at } => write!(f, "the object at {at:#x} is free already"),
-            Self::Twice { at } => write!(f, "the batch names {at:#x} twice"),
+            Self::Twice { at } => write!(f, "one step names {at:#x} twice"),
             Self::TooManyTransactions => write!(f, "more transactions at once than lanes"),
-            Self::TooMany { parts, most } => write!(f, "a batch of {parts} parts; the most is {most}"),
+            Self::TooMany { parts, most } => write!(f, "{parts} changes of slots in one step; the most is {most}"),
             Self::OutOfRange { at, len } => write!(f, "{len} bytes from {at:#x} do not lie in the heap"),
             Self::NoRoot => write!(f, "there is no root of this name"),
             Self::RootExists { slot } => write!(f, "there is a root of this name, at {slot:#x}"),

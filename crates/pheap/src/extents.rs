@@ -191,6 +191,10 @@ impl Extents {
         self.lock().most = most;
     }
 
+    pub fn keep_length(&self) {
+        self.lock().can_shrink = false;
+    }
+
     /// Call before any line of `epoch` is written.
     pub fn begin_epoch(&self, epoch: u64) {
         // ORDERING: relaxed; the home word (release) of a line of the epoch orders this before

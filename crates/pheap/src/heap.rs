@@ -295,6 +295,12 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
+    /// Free memory at the end stays in the file, without a place on the disk: a reader without a
+    /// lock may be there.
+    pub fn keep_length(&self) {
+        self.extents.keep_length();
+    }
+
     /// `false`: there was none.
     pub(crate) fn retire_empty(&self) -> bool {
         let mut any = false;

@@ -104,6 +104,13 @@ impl Record {
         }
     }
 
+    pub fn keep_length(&self) {
+        match self {
+            Self::Log(extents) => extents.keep_length(),
+            Self::Frames(frames) => frames.keep_length(),
+        }
+    }
+
     /// Frames have no log that could outlive an epoch.
     pub fn begin_epoch(&self, epoch: u64) {
         if let Self::Log(extents) = self {

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct node {
@@ -417,7 +418,11 @@ static void bad_calls(const char *path) {
     struct craton_pheap_change many[100] = {{CRATON_PHEAP_PUBLISH, again, object, 0}, {CRATON_PHEAP_PUBLISH, slot, object, 0}};
     WANT(CRATON_PHEAP_TWICE, craton_pheap_batch(heap, many, 2));
     WANT(CRATON_PHEAP_TOO_MANY, craton_pheap_batch(heap, many, 100));
+    WANT(CRATON_PHEAP_TOO_MANY, craton_pheap_batch(heap, many, SIZE_MAX));
     WANT(CRATON_PHEAP_ARGUMENT, craton_pheap_batch(heap, NULL, 1));
+    WANT(CRATON_PHEAP_ARGUMENT, craton_pheap_publish(heap, slot, NULL));
+    WANT(CRATON_PHEAP_NO_ROOT, craton_pheap_root(heap, "no\nroot", 1, &slot));
+    REQUIRE(strstr(craton_pheap_message(), "root \"no\\nroot\": there is no root of this name"));
     OK(craton_pheap_batch(heap, NULL, 0));
     REQUIRE(*again == 0 && *slot == 0 && stats(heap).reserved == 0);
 
@@ -441,6 +446,79 @@ static void bad_calls(const char *path) {
 }
 
 /* Changes a list and a count until the process is killed; prints what is done. */
+/* Each call of a forked child that would change the heap is refused. */
+static void end_as_child(craton_pheap *heap, craton_pptr *list, craton_pheap_tx *tx, void *reserved) {
+    struct node first = {0, 0};
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_alloc_with(heap, list, sizeof first, fill, &first, NULL));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_free_from(heap, list));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_add_root(heap, "child", 1, NULL));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_maintain(heap));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_sync(heap));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_check(heap));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_tx_snapshot(tx, node(heap, *list), 8));
+    WANT(CRATON_PHEAP_BUSY, craton_pheap_close(heap));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_cancel(heap, reserved));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_abort(tx));
+    WANT(CRATON_PHEAP_FORKED, craton_pheap_close(heap));
+    _exit(0);
+}
+
+/* Forks with an open heap, and is killed with a transaction under way. */
+static void fork_and_end(const char *path, const struct craton_pheap_options *options) {
+    craton_pheap *heap;
+    craton_pptr *list;
+    craton_pheap_tx *tx;
+    void *reserved;
+    OK(craton_pheap_create(path, options, &heap));
+    OK(craton_pheap_add_root(heap, "list", LIST, &list));
+    for (uint64_t i = 0; i < 100; i++) push(heap, list, i);
+    OK(craton_pheap_begin(heap, &tx));
+    OK(craton_pheap_tx_snapshot(tx, node(heap, *list), sizeof(struct node)));
+    node(heap, *list)->value = 1000;
+    OK(craton_pheap_reserve(heap, 16, &reserved));
+    pid_t child = fork();
+    if (!child) end_as_child(heap, list, tx, reserved);
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    OK(craton_pheap_cancel(heap, reserved));
+    OK(craton_pheap_abort(tx));
+    REQUIRE(node(heap, *list)->value == 99);
+    for (uint64_t i = 100; i < 300; i++) push(heap, list, i);
+    if (options->durability == CRATON_PHEAP_SYNC_POINTS) OK(craton_pheap_sync(heap));
+    OK(craton_pheap_begin(heap, &tx));
+    OK(craton_pheap_tx_snapshot(tx, node(heap, *list), sizeof(struct node)));
+    node(heap, *list)->value = 1000;
+    kill(getpid(), SIGKILL);
+}
+
+static void forked(const char *path) {
+    for (int model = CRATON_PHEAP_LOG; model <= CRATON_PHEAP_FRAMES; model++) {
+        for (int i = 0; i < 3; i++) {
+            struct craton_pheap_options options = small;
+            options.model = model;
+            options.most = 256u << 20;
+            options.durability = i == 0 ? CRATON_PHEAP_AUTO : i == 1 ? CRATON_PHEAP_FLUSH : CRATON_PHEAP_SYNC_POINTS;
+            pid_t child = fork();
+            if (!child) fork_and_end(path, &options);
+            int status;
+            REQUIRE(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            craton_pheap *heap;
+            craton_pptr *list;
+            struct craton_pheap_report report;
+            OK(craton_pheap_open(path, &options, &heap));
+            OK(craton_pheap_report(heap, &report, sizeof report));
+            REQUIRE(!report.clean && report.undone == (i < 2));
+            OK(craton_pheap_check(heap));
+            OK(craton_pheap_root(heap, "list", LIST, &list));
+            uint64_t length = 0;
+            for (craton_pptr at = *list; at; at = node(heap, at)->next) REQUIRE(node(heap, at)->value == 299 - length++);
+            REQUIRE(length == 300 && stats(heap).small == 300);
+            OK(craton_pheap_close(heap));
+            REQUIRE(!unlink(path));
+        }
+    }
+}
+
 static void run(const char *path) {
     craton_pheap *heap;
     craton_pptr *list, *slot;
@@ -502,7 +580,7 @@ int main(int count, char **arguments) {
         const char *name;
         void (*part)(const char *path);
     } parts[] = {{"basics", basics}, {"addresses", addresses}, {"syncs", syncs},   {"synced", synced},
-                 {"bad_files", bad_files}, {"bad_calls", bad_calls}, {"run", run}, {"verify", verify}};
+                 {"bad_files", bad_files}, {"bad_calls", bad_calls}, {"forked", forked}, {"run", run}, {"verify", verify}};
     for (size_t i = 0; count == 3 && i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(parts[i].name, arguments[1])) continue;
         parts[i].part(arguments[2]);

@@ -53,6 +53,11 @@ fn bad_arguments_of_c_change_nothing() {
 }
 
 #[test]
+fn forked_children_leave_the_heap_of_c_to_their_parent() {
+    part("forked");
+}
+
+#[test]
 fn a_killed_program_comes_back_at_its_sync_point() {
     let folder = tempfile::tempdir().expect("a folder");
     let (program, file) = (linked(cc, "pheap.c"), folder.path().join("a.heap"));

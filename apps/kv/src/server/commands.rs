@@ -200,7 +200,11 @@ fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut V
             out.extend_from_slice(OK);
             return After::Close;
         }
-        "SHUTDOWN" => return After::Shutdown,
+        // Each way ends with all acknowledged writes in the file.
+        "SHUTDOWN" if args.from(1).all(|how| ["NOSAVE", "SAVE", "NOW", "FORCE"].iter().any(|known| is(how, known))) => {
+            return After::Shutdown;
+        }
+        "SHUTDOWN" => error(out, SYNTAX),
         // A browser's form: the rest is not from a client.
         _ => {
             error(out, "ERR this is no HTTP server");

@@ -64,8 +64,11 @@ pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
 }
 
 pub fn config<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) {
-    if !is(args.get(1), "GET") || args.len() < 3 {
+    if !is(args.get(1), "GET") {
         return error(out, "ERR CONFIG: only GET is supported, options are given at the start");
+    }
+    if args.len() < 3 {
+        return error(out, "ERR wrong number of arguments for 'config|get' command");
     }
     let values = [
         ("save", String::new()),

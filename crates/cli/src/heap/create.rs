@@ -37,6 +37,11 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
     if path.symlink_metadata().is_ok() {
         return Err(file::failed(path, "exists; give the name of a new file, or remove it first"));
     }
+    if let Some(journal) = file::journal(path) {
+        let journal = journal.display();
+        let why = format!("no such file, but {journal} is there: restore the heap, or remove the journal first");
+        return Err(file::failed(path, why));
+    }
     let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
     let made = make(args, &unfinished).and_then(|row| {
         fs::hard_link(&unfinished, path).map_err(|e| file::failed(path, e))?;
@@ -73,7 +78,8 @@ fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
         made.with_medium(WriteBackChoice::Auto, Make { args, model, most }).map_err(|why| file::refused(path, why))?;
     let row = made.map_err(|why| match why {
         Error::Config { what, value } => {
-            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give more", args.lanes))
+            let other = if value > 1 << 40 { "less" } else { "more" };
+            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give {other}", args.lanes))
         }
         why => file::broken(path, why),
     })?;

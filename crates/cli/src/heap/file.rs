@@ -52,14 +52,19 @@ pub fn c_path(path: &Path) -> Result<CString, Failure> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(path, "a path has no zero byte"))
 }
 
+/// A file beside the heap, whose links have the same.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let real = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    real.as_deref().unwrap_or(path).with_added_extension(end)
+}
+
 pub fn journal(path: &Path) -> Option<PathBuf> {
-    Some(path.with_added_extension(JOURNAL_EXTENSION)).filter(|journal| journal.exists())
+    Some(beside(path, JOURNAL_EXTENSION)).filter(|journal| journal.exists())
 }
 
 /// Only craton-kv can redo its log, and would find it void after a repair.
 pub fn refuse_log(path: &Path) -> Result<(), Failure> {
-    let Some(log) = ["log0", "log1"].map(|name| path.with_added_extension(name)).into_iter().find(|log| log.exists())
-    else {
+    let Some(log) = ["log0", "log1"].map(|name| beside(path, name)).into_iter().find(|log| log.exists()) else {
         return Ok(());
     };
     let (name, log) = (path.display(), log.display());
@@ -82,6 +87,7 @@ pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     match journal(path) {
         Some(journal) => {
+            refuse_log(path)?;
             let journal = journal.display();
             let step = format!("`craton heap repair {name} --yes` applies it");
             Err(failed(path, format!("not closed; its last sync point is in {journal}: {step}")))

@@ -47,6 +47,25 @@ fn an_opener_finds_the_last_sync_point() {
 }
 
 #[test]
+fn each_link_to_a_file_finds_its_journal() {
+    let tree = Tree::new();
+    let link = path(&tree, "link");
+    drop(create(&tree, Tracking::Recorded));
+    std::os::unix::fs::symlink("heap", link.to_str().unwrap()).unwrap();
+    let file = DiskFile::open(&link, options(Tracking::Recorded)).unwrap();
+    file.store(8, 1);
+    sync(&file);
+    drop(file);
+    let file = open(&tree, Tracking::Recorded).unwrap();
+    assert_eq!(load(&file, 8), 1);
+    file.store(8, 2);
+    sync(&file);
+    file.close().unwrap();
+    let file = DiskFile::open(&link, options(Tracking::Recorded)).unwrap();
+    assert_eq!((load(&file, 8), file.was_left_open()), (2, false));
+}
+
+#[test]
 fn a_sync_writes_the_pages_changed_since_the_last() {
     for way in WAYS {
         let tree = Tree::new();

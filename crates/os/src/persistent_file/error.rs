@@ -1,5 +1,6 @@
 //! Why a heap file cannot be made, opened or changed.
 
+use crate::process;
 use core::fmt;
 use craton_base::SpaceError;
 
@@ -91,7 +92,8 @@ impl fmt::Display for FileError {
             Self::ReadOnly => write!(f, "it can only be read"),
             Self::NameTooLong => write!(f, "the path is too long"),
             Self::Denied(_) => write!(f, "permission denied"),
-            Self::Length(bytes) => write!(f, "{bytes} bytes are not whole pages of 4096"),
+            Self::Length(0) => write!(f, "the file is empty"),
+            Self::Length(bytes) => write!(f, "{bytes} bytes are not whole pages of 4096: no heap, or it was cut"),
             Self::TooLong(bytes) => write!(f, "{bytes} bytes are beyond the limit"),
             Self::Full(_) => write!(f, "no space left"),
             Self::AddressSpace(bytes) => write!(f, "no address space of {bytes} bytes"),
@@ -99,7 +101,7 @@ impl fmt::Display for FileError {
             Self::NoWriteBack => write!(f, "the CPU cannot write a cache line back"),
             Self::Journal => write!(f, "the journal is none, or of another version"),
             Self::Damaged(at) => write!(f, "the journal is damaged at byte {at}"),
-            Self::System(call, errno) => write!(f, "{call} failed with error {errno}"),
+            Self::System(call, errno) => write!(f, "{call} failed: {}", process::ErrnoText(*errno)),
         }
     }
 }

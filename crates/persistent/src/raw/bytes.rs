@@ -35,7 +35,7 @@ impl RawHeap {
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check_range(at, bytes.len() as u64, self.data)?;
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         each!(AnyHeap, &self.heap, heap => copy_in(heap.medium(), at, bytes));
         Ok(())
     }

@@ -18,7 +18,7 @@ impl RawHeap {
     /// Makes all changes, or none after a refusal or a crash. Objects' contents must be flushed
     /// before; after an error the objects of all `Publish` are free.
     pub fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         each!(AnyHeap, &self.heap, heap => {
             heap.medium().fence();
             let mut batch = heap.batch();

@@ -15,14 +15,14 @@ pub struct RawTx<'a> {
 impl RawHeap {
     /// As many at once as the heap has lanes.
     pub fn begin(&self) -> Result<RawTx<'_>, Error> {
-        let _storing = self.storing();
+        let _storing = self.storing()?;
         Ok(RawTx { raw: self, tx: Some(self.heap.begin()?) })
     }
 }
 
 macro_rules! open {
     ($self:ident, $tx:ident => $body:expr) => {{
-        let _storing = $self.raw.storing();
+        let _storing = $self.raw.storing()?;
         // Only `commit` and `drop` take it.
         let Some(tx) = &mut $self.tx else { return Err(Error::Null) };
         Ok(each!(AnyTx, tx, $tx => $body)?)
@@ -67,7 +67,7 @@ impl RawTx<'_> {
     }
 
     pub fn commit(mut self) -> Result<(), Error> {
-        let _storing = self.raw.storing();
+        let _storing = self.raw.storing()?;
         match self.tx.take() {
             Some(tx) => Ok(each!(AnyTx, tx, tx => tx.commit())?),
             None => Err(Error::Null),
@@ -79,8 +79,11 @@ impl Drop for RawTx<'_> {
     fn drop(&mut self) {
         // Only an open one takes the lock: a commit holds it.
         if let Some(tx) = self.tx.take() {
-            let _storing = self.raw.storing();
-            drop(tx);
+            match self.raw.storing() {
+                Ok(_storing) => drop(tx),
+                // The parent's.
+                Err(_) => std::mem::forget(tx),
+            }
         }
     }
 }

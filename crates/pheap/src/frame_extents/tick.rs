@@ -5,6 +5,7 @@ use super::FrameExtents;
 use super::zone::Zone;
 use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
 use craton_base::{Medium, Space, SpaceError};
+use std::sync::PoisonError;
 
 const MOST_DISCARDS: usize = 64;
 /// Pages: 1 MiB.
@@ -59,6 +60,10 @@ impl FrameExtents {
             decays.can_discard = !sweep.is_fixed;
         }
         self.shorten(&zone, &mut decays, now_ms);
+    }
+
+    pub fn keep_length(&self) {
+        self.decays.lock().unwrap_or_else(PoisonError::into_inner).can_shrink = false;
     }
 
     pub(super) fn reclaimed_pages(&self) -> u64 {
