@@ -9,6 +9,7 @@
 //! that has a lane alone takes no lock.
 
 pub mod header;
+mod order;
 
 use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
@@ -256,8 +257,7 @@ impl Lane {
             lines.rev().for_each(|line| medium.flush(line));
         } else {
             // Persistent memory is faster in sequence.
-            let mut lines: Vec<u64> = lines.collect();
-            lines.sort_unstable();
+            let mut lines = order::sorted(lines.collect());
             lines.dedup();
             // The heap may have shrunk.
             let end = medium.len();
