@@ -204,6 +204,11 @@ impl Lane {
         match redo.kind {
             Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
             Kind::AllocGuest => self.apply_rare(medium, redo),
+            Kind::Publish => {
+                let (home, bit) = slab::bit_of_fixed(redo);
+                medium.update(home, bit, 0);
+                self.mark_dirty::<M>(home);
+            }
             _ => {}
         }
         if redo.slot != 0 {
@@ -214,6 +219,7 @@ impl Lane {
         match redo.kind {
             Kind::Set | Kind::AllocGuest => return true,
             Kind::Alloc => {}
+            Kind::Publish => medium.store(redo.home, redo.value),
             Kind::Free => was_right = medium.update(redo.home, 0, redo.value) & redo.value == redo.value,
             _ => {
                 self.apply_rare(medium, redo);
