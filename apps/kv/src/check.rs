@@ -1,9 +1,10 @@
 //! Checks a tree at rest: KV1 to KV3.
 
 use crate::layout::{
-    DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, Pair, bits, dir_leaves, dir_slot, fingerprint, index_slot,
-    leaf_slot, matches,
+    DEAD, DIR_LOW, INDEX_SLOTS, LEAF_LOW, LIVE, Pair, Prints, bits, dir_leaves, dir_slot, fingerprint, index_slot,
+    leaf_slot,
 };
+use crate::node::Leaf;
 use crate::sorted::Low;
 use crate::store::{Store, StoreError, load};
 use crate::tree::Tree;
@@ -50,7 +51,7 @@ impl<S: Store> Tree<S> {
                 let above = leaves.get(j + 1).map(|next| next.low()).or(above_dir);
                 census.leaves += 1;
                 census.objects += 1 + u64::from(load(store, leaf.at + LEAF_LOW + 8)? != 0);
-                let pairs = self.check_leaf(leaf.at, leaf.low(), above)?;
+                let pairs = self.check_leaf(leaf, above)?;
                 census.pairs += pairs;
                 census.objects += pairs;
             }
@@ -62,22 +63,27 @@ impl<S: Store> Tree<S> {
         Ok(census)
     }
 
-    fn check_leaf(&self, leaf: u64, low: &[u8], above: Option<&[u8]>) -> Result<u64, StoreError> {
-        let store = &self.store;
+    fn check_leaf(&self, leaf: &Leaf, above: Option<&[u8]>) -> Result<u64, StoreError> {
+        let (store, at, low) = (&self.store, leaf.at, leaf.low());
+        let there = Prints::read(store, at)?;
+        if there.valid() != leaf.prints.valid() {
+            return Err(StoreError::Damaged(at));
+        }
         let mut keys = Vec::new();
-        for i in bits(load(store, leaf + LEAF_BITS)?) {
-            let pair = Pair::load(store, load(store, leaf_slot(leaf, i))?)?;
+        for i in bits(there.valid()) {
+            let pair = Pair::load(store, load(store, leaf_slot(at, i))?)?;
             let mut key = Vec::new();
             pair.read_key(store, &mut key)?;
-            let is_printed = matches(store, leaf, fingerprint(&key))? >> i & 1 == 1;
+            let print = fingerprint(&key);
+            let is_printed = (there.matches(print) & leaf.prints.matches(print)) >> i & 1 == 1;
             if !is_printed || &key[..] < low || above.is_some_and(|above| &key[..] >= above) {
-                return Err(StoreError::Damaged(leaf_slot(leaf, i)));
+                return Err(StoreError::Damaged(leaf_slot(at, i)));
             }
             keys.push(key);
         }
         keys.sort_unstable();
         if keys.windows(2).any(|two| two[0] == two[1]) {
-            return Err(StoreError::Damaged(leaf));
+            return Err(StoreError::Damaged(at));
         }
         Ok(keys.len() as u64)
     }

@@ -2,7 +2,7 @@
 //! that from the leaves up, if need be after the next open.
 
 use crate::layout::{
-    DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, bits, dir_leaves, dir_slot, free_low, index_slot, leaf_slot,
+    DEAD, DIR_LOW, INDEX_SLOTS, LEAF_LOW, LIVE, Prints, bits, dir_leaves, dir_slot, free_low, index_slot, leaf_slot,
 };
 use crate::log::Record;
 use crate::store::{Change, MOST_CHANGES, Store, StoreError, load};
@@ -78,12 +78,8 @@ impl<S: Store> Tree<S> {
     fn free_leaf(&self, slot: u64) -> Result<(), StoreError> {
         let store = &self.store;
         let leaf = load(store, slot)?;
-        let mut pairs = Vec::new();
-        for slot in bits(load(store, leaf + LEAF_BITS)?).map(|i| leaf_slot(leaf, i)) {
-            if load(store, slot)? != 0 {
-                pairs.push(slot);
-            }
-        }
+        // Pairs freed before a crash have slots of 0.
+        let pairs: Vec<u64> = bits(Prints::read(store, leaf)?.valid()).map(|i| leaf_slot(leaf, i)).collect();
         for some in pairs.chunks(MOST_CHANGES) {
             store.commit(some.iter().map(|slot| Change::Free { slot: *slot }))?;
         }

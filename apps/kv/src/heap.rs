@@ -3,7 +3,7 @@
 use crate::store::{Change, Reservation, Store, StoreError};
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium, Space};
-use craton_pheap::{Error, Heap, Reserved, Slot};
+use craton_pheap::{Error, Heap, Model, Reserved, Slot};
 
 const ROOT: &[u8] = b"craton-kv";
 const TAG: u64 = u64::from_le_bytes(*b"CRATONKV");
@@ -81,6 +81,11 @@ impl<M: Medium + Space> Store for HeapStore<M> {
         self.0.cancel(object);
     }
 
+    #[inline]
+    fn fill(&self, object: &mut Reserved, words: impl Iterator<Item = u64>) {
+        self.0.fill(object, words);
+    }
+
     fn persist(&self, at: u64, bytes: u64) {
         if M::FLUSHES {
             let first = at / LINE_BYTES * LINE_BYTES;
@@ -93,20 +98,33 @@ impl<M: Medium + Space> Store for HeapStore<M> {
     }
 
     fn commit<I: IntoIterator<Item = Change<Reserved>>>(&self, changes: I) -> Result<(), StoreError> {
+        let mut changes = changes.into_iter();
+        let Some(first) = changes.next() else { return Ok(()) };
+        let first = match first {
+            Change::Link { slot, object, word, value } => {
+                debug_assert!(changes.next().is_none());
+                return Ok(self.0.publish_fixed(Slot(slot), object, Slot(word), value)?);
+            }
+            Change::Replace { slot, object } => {
+                debug_assert!(changes.next().is_none());
+                return Ok(self.0.replace(Slot(slot), object)?);
+            }
+            first => first,
+        };
+        let second = changes.next();
+        // A heap without lines would not make the slot durable.
+        if let (Change::Free { slot }, None, true) = (&first, &second, self.0.model() != Model::Gc) {
+            return Ok(self.0.free_from(Slot(*slot))?);
+        }
         // Objects must be durable before a redo line names them.
         self.0.medium().fence();
         let mut batch = self.0.batch();
-        let mut changes = changes.into_iter();
-        while let Some(change) = changes.next() {
+        for change in [first].into_iter().chain(second).chain(changes) {
             match change {
                 Change::Attach { slot, object } => batch.publish(Slot(slot), object),
-                // It is the only change.
-                Change::Replace { slot, object } => {
-                    debug_assert!(changes.next().is_none());
-                    return Ok(self.0.replace(Slot(slot), object)?);
-                }
                 Change::Free { slot } => batch.free(Slot(slot)),
                 Change::Set { slot, value } => batch.set(Slot(slot), value),
+                Change::Replace { .. } | Change::Link { .. } => unreachable!("it is the only change"),
             }
         }
         Ok(batch.commit()?)

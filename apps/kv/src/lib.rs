@@ -2,9 +2,14 @@
 //!
 //! **From.** NVAlloc §6.3 measures with FPTree, a concurrent B+ tree: inner nodes in DRAM, leaves
 //! of 64 slots, one-byte fingerprints, a bitmap whose store commits. Where we differ:
+//! - A leaf has 63 slots. Seven of them, their fingerprints and their valid bits share a line, so
+//!   that an insertion changes one line and a deletion one word.
+//! - A copy of a leaf's fingerprints and bits in DRAM serves searches: lines that were written back
+//!   are in no cache.
 //! - Directories of up to 128 leaves are persistent too: a restart reads one line for each.
 //! - A leaf stores the smallest key it may hold, so that no pair is read to rebuild inner nodes.
-//! - Key and value are one object: one allocation for each insertion.
+//! - Key and value are one object, which never changes: one allocation for each insertion, and one
+//!   fence for object, slot and word.
 //! - Readers compare versions, without transactional memory.
 //!
 //! **Invariants.** *KV1* the ranges of the leaves divide all keys. *KV2* a key lies in at most one

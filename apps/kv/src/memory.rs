@@ -203,6 +203,11 @@ impl Store for Memory {
                     self.set(&mut state, slot, 0);
                 }
                 Change::Set { slot, value } => self.set(&mut state, slot, value),
+                Change::Link { slot, object, word, value } => {
+                    state.publish(object.at);
+                    self.set(&mut state, slot, object.at);
+                    self.set(&mut state, word, value);
+                }
             }
         }
         state.keep_image();

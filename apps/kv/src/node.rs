@@ -5,7 +5,7 @@
 //! swapped under its directory's lock.
 
 use crate::latch::Latch;
-use crate::layout::{DIR_LOW, LEAF_BITS, LEAF_LOW, LEAF_TAG, LEAF_TAG_AT, dir_leaves, dir_slot, read_low};
+use crate::layout::{DIR_LOW, LEAF_LOW, LEAF_TAG, Prints, dir_leaves, dir_slot, read_low};
 use crate::sorted::{Low, Sorted};
 use crate::store::{Store, StoreError, load};
 use arc_swap::ArcSwapOption;
@@ -16,15 +16,17 @@ pub struct Leaf {
     pub at: u64,
     low: Arc<[u8]>,
     pub latch: Latch,
+    pub prints: Prints,
 }
 
 impl Leaf {
-    pub fn new(at: u64, low: Arc<[u8]>) -> Arc<Self> {
-        Arc::new(Self { at, low, latch: Latch::default() })
+    pub fn new(at: u64, low: Arc<[u8]>, prints: Prints) -> Arc<Self> {
+        Arc::new(Self { at, low, latch: Latch::default(), prints })
     }
 
-    pub fn renewed(&self) -> Arc<Self> {
-        Self::new(self.at, Arc::clone(&self.low))
+    /// With some of its slots.
+    pub fn renewed(&self, stay: u64) -> Arc<Self> {
+        Self::new(self.at, Arc::clone(&self.low), self.prints.kept(stay))
     }
 }
 
@@ -85,11 +87,12 @@ impl Dir {
         let mut pairs = 0;
         for i in dir_leaves(store, self.at)? {
             let at = load(store, dir_slot(self.at, i))?;
-            if load(store, at + LEAF_TAG_AT)? != LEAF_TAG {
+            if load(store, at)? != LEAF_TAG {
                 return Err(StoreError::Damaged(at));
             }
-            pairs += i64::from(load(store, at + LEAF_BITS)?.count_ones());
-            leaves.push(Leaf::new(at, read_low(store, at + LEAF_LOW)?.into()));
+            let prints = Prints::read(store, at)?;
+            pairs += i64::from(prints.valid().count_ones());
+            leaves.push(Leaf::new(at, read_low(store, at + LEAF_LOW)?.into(), prints));
         }
         leaves.sort_unstable_by(|a, b| a.low().cmp(b.low()));
         // The first leaf serves the smallest keys.

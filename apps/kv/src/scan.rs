@@ -1,7 +1,8 @@
 //! Keys in order. A scan of several leaves is no snapshot: it returns each key that is there all
 //! the time once, others perhaps.
 
-use crate::layout::{LEAF_BITS, Pair, bits, leaf_slot};
+use crate::layout::{Pair, bits, leaf_slot};
+use crate::node::Leaf;
 use crate::sorted::Low;
 use crate::store::{Store, StoreError, load};
 use crate::tree::Tree;
@@ -26,7 +27,7 @@ impl<S: Store> Tree<S> {
             let place_of_leaf = leaves.place(from);
             let leaf = &leaves.items()[place_of_leaf];
             let Some(version) = leaf.latch.version() else { continue };
-            let read = self.read_leaf(leaf.at, values, || leaf.latch.is_same(version), out);
+            let read = self.read_leaf(leaf, values, || leaf.latch.is_same(version), out);
             if !leaf.latch.is_same(version) {
                 continue;
             }
@@ -43,13 +44,13 @@ impl<S: Store> Tree<S> {
 
     fn read_leaf(
         &self,
-        leaf: u64,
+        leaf: &Leaf,
         values: bool,
         is_same: impl Fn() -> bool,
         out: &mut Vec<Entry>,
     ) -> Result<(), StoreError> {
-        for i in bits(load(&self.store, leaf + LEAF_BITS)?) {
-            let pair = Pair::load(&self.store, load(&self.store, leaf_slot(leaf, i))?)?;
+        for i in bits(leaf.prints.valid()) {
+            let pair = Pair::load(&self.store, load(&self.store, leaf_slot(leaf.at, i))?)?;
             // Lengths may be another object's.
             if !is_same() {
                 return Ok(());

@@ -62,6 +62,10 @@ impl<T: Low> Sorted<T> {
         let head = head_of(&key[skip..]);
         let heads = &self.heads[1..];
         let below = heads.partition_point(|h| *h < head);
+        // Rarely a child has this head.
+        if heads.get(below).is_none_or(|h| *h != head) {
+            return below;
+        }
         let equal = heads[below..].partition_point(|h| *h == head);
         let tied = &self.items[1 + below..1 + below + equal];
         below + tied.partition_point(|item| item.low() <= key)

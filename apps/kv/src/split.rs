@@ -4,8 +4,8 @@
 
 use crate::latch::Locked;
 use crate::layout::{
-    DIR_BYTES, DIR_LOW, DIR_SLOTS, INDEX_BYTES, INDEX_SLOTS, LEAF_BITS, LEAF_BYTES, LEAF_LOW, Pair, SLOTS, dir_leaves,
-    dir_slot, fingerprint, free_low, index_slot, leaf_slot, write_dir, write_index, write_leaf,
+    DIR_BYTES, DIR_LOW, DIR_SLOTS, INDEX_BYTES, INDEX_SLOTS, LEAF_BYTES, LEAF_LOW, Pair, Prints, ROWS, SLOTS,
+    dir_leaves, dir_slot, fingerprint, free_low, index_slot, leaf_slot, row_word, write_dir, write_index, write_leaf,
 };
 use crate::node::{Dir, DirState, Leaf};
 use crate::sorted::{Low, Sorted};
@@ -60,10 +60,13 @@ impl<S: Store> Tree<S> {
             let word = home.dir.at + 8 * (j / 64);
             let listed = load(&self.store, word)? | 1 << (j % 64);
             let attach = Change::Attach { slot: dir_slot(home.dir.at, j), object: right };
-            let bits =
-                [Change::Set { slot: word, value: listed }, Change::Set { slot: leaf.at + LEAF_BITS, value: stay }];
-            self.store.commit([attach].into_iter().chain(new_low.attach(at + LEAF_LOW)).chain(bits))?;
-            let two = [leaf.renewed(), Leaf::new(at, low.clone().into())];
+            let listed = Change::Set { slot: word, value: listed };
+            let rows = (0..ROWS)
+                .map(|row| Change::Set { slot: row_word(leaf.at, row), value: leaf.prints.row_with(row, stay) });
+            let changes = [attach].into_iter().chain(new_low.attach(at + LEAF_LOW)).chain([listed]).chain(rows);
+            self.store.commit(changes)?;
+            let prints = Prints::of(moved.iter().map(|(print, _)| *print));
+            let two = [leaf.renewed(stay), Leaf::new(at, low.clone().into(), prints)];
             home.dir.set_view(home.leaves.with(home.place, two));
             if let Some(locked) = locked.take() {
                 locked.retire();
@@ -164,7 +167,7 @@ impl<S: Store> Tree<S> {
             let first = &leaves[0];
             if leaves.len() == 2
                 && let Some(locked) = first.latch.lock_now()
-                && load(&self.store, first.at + LEAF_BITS)? == 0
+                && first.prints.valid() == 0
             {
                 self.drop_dir(home.dir, home.state, first, locked)?;
             }

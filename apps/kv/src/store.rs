@@ -50,6 +50,9 @@ pub enum Change<R> {
     Free { slot: u64 },
     /// A word.
     Set { slot: u64, value: u64 },
+    /// As `Attach` of an object that was filled and never changes, and sets a word. Commits alone change
+    /// slot and word. It is the only change.
+    Link { slot: u64, object: R, word: u64, value: u64 },
 }
 
 /// A crash frees it.
@@ -74,6 +77,18 @@ pub trait Store: Send + Sync {
     fn reserve(&self, bytes: u64) -> Result<Self::Reserved, StoreError>;
 
     fn cancel(&self, object: Self::Reserved);
+
+    /// Writes all of a new object, durable as after [`persist`](Self::persist).
+    #[inline]
+    fn fill(&self, object: &mut Self::Reserved, words: impl Iterator<Item = u64>) {
+        let at = object.at();
+        let mut bytes = 0;
+        for word in words {
+            self.store(at + bytes, word);
+            bytes += 8;
+        }
+        self.persist(at, bytes);
+    }
 
     /// The range is durable no later than this thread's next commit.
     fn persist(&self, at: u64, bytes: u64);
@@ -127,10 +142,16 @@ pub fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Pads the last one.
+#[inline]
+pub fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(word_of)
+}
+
 /// Pads the last word.
 pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
-    for (i, part) in bytes.chunks(8).enumerate() {
-        store.store(at + 8 * i as u64, word_of(part));
+    for (i, word) in words_of(bytes).enumerate() {
+        store.store(at + 8 * i as u64, word);
     }
 }
 

@@ -3,12 +3,13 @@
 //! **Threads.** Readers find the leaf through snapshots, and compare the latch's version. Writers
 //! hold the latch from the search to the commit.
 //!
-//! **Cost.** A read touches two inner arrays, two lines of the leaf, one of its slots and the pair.
+//! **Cost.** A read touches two inner arrays, two lines of the leaf in DRAM, one of its slots and the
+//! pair.
 
 use crate::latch::Locked;
 use crate::layout::{
-    DEAD, DIR_BYTES, GENERATION, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair,
-    ROOT_BYTES, VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index,
+    DEAD, DIR_BYTES, FULL, GENERATION, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BYTES, LIVE, MAGIC, Pair, Prints,
+    ROOT_BYTES, ROW, VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, row_word, write_dir, write_index,
     write_leaf,
 };
 use crate::log::{Log, Record};
@@ -165,7 +166,7 @@ impl<S: Store> Tree<S> {
             let Some(version) = leaf.latch.version() else { return Ok(None) };
             out.truncate(mark);
             let read = (|| {
-                let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
+                let Some((_, pair)) = find(&self.store, leaf.at, &leaf.prints, key, print)? else { return Ok(false) };
                 // The pair may be another's.
                 if leaf.latch.is_same(version) {
                     write(&pair, out)?;
@@ -192,7 +193,7 @@ impl<S: Store> Tree<S> {
             When::Absent | When::Present => None,
         };
         let done = self.at_locked(key, |leaf, locked, top| {
-            let found = find(&self.store, leaf.at, key, print)?;
+            let found = find(&self.store, leaf.at, &leaf.prints, key, print)?;
             if let (Some((_, pair)), Some(old)) = (&found, &mut old) {
                 pair.read_value(&self.store, old)?;
             }
@@ -205,8 +206,8 @@ impl<S: Store> Tree<S> {
             if refused {
                 return Ok(Step::Done(Outcome { existed, changed: false }));
             }
-            let valid = load(&self.store, leaf.at + LEAF_BITS)?;
-            if !existed && valid == u64::MAX {
+            let valid = leaf.prints.valid();
+            if !existed && valid == FULL {
                 return Ok(Step::Split(locked));
             }
             let object = match pair.take() {
@@ -231,9 +232,10 @@ impl<S: Store> Tree<S> {
 
     fn insert(&self, leaf: &Leaf, valid: u64, print: u8, object: S::Reserved) -> Result<(), StoreError> {
         let i = valid.trailing_ones() as usize;
-        set_fingerprint(&self.store, leaf.at, i, print)?;
-        let attach = Change::Attach { slot: leaf_slot(leaf.at, i), object };
-        self.store.commit([attach, Change::Set { slot: leaf.at + LEAF_BITS, value: valid | 1 << i }])
+        let (word, value) = (row_word(leaf.at, i / ROW), leaf.prints.row_and(i, print));
+        self.store.commit([Change::Link { slot: leaf_slot(leaf.at, i), object, word, value }])?;
+        leaf.prints.insert(i, print);
+        Ok(())
     }
 
     /// Replaces a short value, under the leaf's lock. An error of `next` changes nothing.
@@ -244,13 +246,13 @@ impl<S: Store> Tree<S> {
     ) -> Result<Result<(), E>, StoreError> {
         let print = fingerprint(key);
         self.at_locked(key, |leaf, locked, top| {
-            let found = find(&self.store, leaf.at, key, print)?;
+            let found = find(&self.store, leaf.at, &leaf.prints, key, print)?;
             let mut value = Vec::new();
             if let Some((_, pair)) = &found {
                 pair.read_value(&self.store, &mut value)?;
             }
-            let valid = load(&self.store, leaf.at + LEAF_BITS)?;
-            if found.is_none() && valid == u64::MAX {
+            let valid = leaf.prints.valid();
+            if found.is_none() && valid == FULL {
                 return Ok(Step::Split(locked));
             }
             let value = match next(found.is_some().then_some(&value)) {
@@ -274,13 +276,14 @@ impl<S: Store> Tree<S> {
     pub fn remove(&self, key: &[u8]) -> Result<bool, StoreError> {
         let print = fingerprint(key);
         self.at_locked(key, |leaf, locked, top| {
-            let Some((i, _)) = find(&self.store, leaf.at, key, print)? else { return Ok(Step::Done(false)) };
-            let valid = load(&self.store, leaf.at + LEAF_BITS)? & !(1 << i);
-            let clear = Change::Set { slot: leaf.at + LEAF_BITS, value: valid };
-            self.store.commit([clear, Change::Free { slot: leaf_slot(leaf.at, i) }])?;
+            let Some((i, _)) = find(&self.store, leaf.at, &leaf.prints, key, print)? else {
+                return Ok(Step::Done(false));
+            };
+            self.store.commit([Change::Free { slot: leaf_slot(leaf.at, i) }])?;
+            leaf.prints.remove(i);
             self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
-            if valid == 0 {
+            if leaf.prints.valid() == 0 {
                 // The deletion succeeds anyway.
                 let _ = self.drop_leaf(leaf, locked);
             }
@@ -385,7 +388,7 @@ impl<R: Reservation> Empty<R> {
             Change::Attach { slot: index_slot(index, 0), object: self.dir },
             Change::Attach { slot: dir_slot(dir, 0), object: self.leaf },
         ];
-        let leaves = Sorted::new(vec![Leaf::new(leaf, Arc::new([]))]);
+        let leaves = Sorted::new(vec![Leaf::new(leaf, Arc::new([]), Prints::of([]))]);
         let dir = Dir::new(dir, index_slot(index, 0), Arc::new([]), Some(leaves));
         let top = Top { dirs: Sorted::new(vec![dir]), count: Arc::default(), epoch: 0 };
         let free = (1..INDEX_SLOTS).rev().map(|i| index_slot(index, i)).collect();

@@ -23,11 +23,13 @@ use std::cell::Cell;
 pub struct Reserved {
     at: u64,
     size: u64,
-    what: What,
+    pub(crate) what: What,
+    /// Words and check, if [`Heap::fill`] has written it.
+    pub(crate) contents: Option<(u16, u64)>,
 }
 
 #[derive(PartialEq, Eq, Debug)]
-enum What {
+pub(crate) enum What {
     Small(usize, Cached),
     Large(Plan),
 }
@@ -146,13 +148,13 @@ impl<M: Medium + Space> Heap<M> {
     fn try_reserve(&self, size: u64) -> Result<Reserved, Error> {
         if size.wrapping_sub(1) >= SMALL_MOST {
             let plan = self.plan_large(size)?;
-            return Ok(Reserved { at: plan.page * PAGE, size, what: What::Large(plan) });
+            return Ok(Reserved { at: plan.page * PAGE, size, what: What::Large(plan), contents: None });
         }
         let number = class_of(size);
         let guard = if self.sup.model == Model::Gc { self.enter_cache() } else { self.enter(0) };
         let object = self.cached(&guard, number)?;
         guard.lane.count_reserved(1);
-        Ok(Reserved { at: object.at(), size, what: What::Small(number, object) })
+        Ok(Reserved { at: object.at(), size, what: What::Small(number, object), contents: None })
     }
 
     pub fn cancel(&self, reserved: Reserved) {
@@ -194,7 +196,9 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Makes the object durable, and frees the one that it replaces.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
-        self.flush_range(reserved.at, reserved.size);
+        if reserved.contents.is_none() {
+            self.flush_range(reserved.at, reserved.size);
+        }
         self.medium.fence();
         let old = self.check_slot(slot).map(|()| self.load(slot.0));
         match old {
@@ -283,7 +287,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn link<const N: usize>(&self, parts: [Part; N]) -> Result<(), Error> {
+    pub(crate) fn link<const N: usize>(&self, parts: [Part; N]) -> Result<(), Error> {
         let result = self.try_parts(&parts);
         if result.is_err() {
             self.cancel_parts(parts.into_iter());

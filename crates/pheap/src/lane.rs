@@ -9,6 +9,7 @@
 //! that has a lane alone takes no lock.
 
 pub mod header;
+mod order;
 
 use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
@@ -203,6 +204,11 @@ impl Lane {
         match redo.kind {
             Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
             Kind::AllocGuest => self.apply_rare(medium, redo),
+            Kind::Publish => {
+                let (home, bit) = slab::bit_of_fixed(redo);
+                medium.update(home, bit, 0);
+                self.mark_dirty::<M>(home);
+            }
             _ => {}
         }
         if redo.slot != 0 {
@@ -213,6 +219,7 @@ impl Lane {
         match redo.kind {
             Kind::Set | Kind::AllocGuest => return true,
             Kind::Alloc => {}
+            Kind::Publish => medium.store(redo.home, redo.value),
             Kind::Free => was_right = medium.update(redo.home, 0, redo.value) & redo.value == redo.value,
             _ => {
                 self.apply_rare(medium, redo);
@@ -256,8 +263,7 @@ impl Lane {
             lines.rev().for_each(|line| medium.flush(line));
         } else {
             // Persistent memory is faster in sequence.
-            let mut lines: Vec<u64> = lines.collect();
-            lines.sort_unstable();
+            let mut lines = order::sorted(lines.collect());
             lines.dedup();
             // The heap may have shrunk.
             let end = medium.len();

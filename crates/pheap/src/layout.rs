@@ -1,4 +1,4 @@
-//! The file format, version 3. Integers are little endian; offsets count bytes from the beginning.
+//! The file format, version 4. Integers are little endian; offsets count bytes from the beginning.
 //! ```text
 //! 0        superblock  1 line   magic, version·model·stripes, uuid (2 words),
 //!                               lanes·lines of a half, created, most bytes, check
@@ -31,7 +31,7 @@ use crate::frame_extents::FrameConfig;
 use craton_base::{LINE_BYTES, Line};
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONPH");
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 pub const SUPER: u64 = 0;
 pub const STATES: [u64; 2] = [128, 256];

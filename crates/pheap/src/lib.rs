@@ -47,6 +47,7 @@ mod config;
 mod defrag;
 mod error;
 mod extents;
+mod fixed;
 mod frame_extents;
 mod guests;
 mod heap;

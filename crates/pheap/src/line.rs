@@ -28,10 +28,13 @@ pub enum Kind {
     /// As `Alloc`, of a guest.
     AllocGuest = 10,
     FreeGuest = 11,
+    /// Three stores: the bit of the object `new`, the slot, and the word `home`. [`Fixed`] has the
+    /// other fields.
+    Publish = 12,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Set,
         Self::Alloc,
         Self::Free,
@@ -43,6 +46,7 @@ impl Kind {
         Self::Settle,
         Self::AllocGuest,
         Self::FreeGuest,
+        Self::Publish,
     ];
 
     fn of(number: u64) -> Option<Self> {
@@ -132,12 +136,95 @@ impl Redo {
         match self.kind {
             Kind::Set | Kind::Morph | Kind::Settle => None,
             Kind::Alloc | Kind::AllocGuest => Some((self.new, len * 16)),
+            Kind::Publish => Some((self.new, u64::from(Fixed::of(self).len) * 16)),
             Kind::Free | Kind::FreeGuest => Some((self.old, len * 16)),
             Kind::AllocExtent => Some((self.new, len * PAGE)),
             Kind::FreeExtent => Some((self.old, len * PAGE)),
             Kind::NewSlab => Some((self.new, UNIT)),
             Kind::FreeSlab => Some((self.old, UNIT)),
         }
+    }
+}
+
+/// What a line of [`Kind::Publish`] tells of its object, whose contents do not change before it is
+/// freed. The line counts only if the object has the contents of `check`, so object and line become
+/// durable by one fence.
+///
+/// **State.** `old` is `check` 52 | `mid` 12, and `len` is `words` 16 | `len` 16.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fixed {
+    /// Of 16 bytes.
+    pub len: u16,
+    /// In the slab's bitmap.
+    pub mid: u32,
+    /// 0: the contents are durable already.
+    pub words: u16,
+    pub check: u64,
+}
+
+const MID_BITS: u32 = 12;
+
+impl Fixed {
+    #[inline]
+    pub fn of(redo: &Redo) -> Self {
+        Self {
+            len: redo.len as u16,
+            mid: (redo.old & ((1 << MID_BITS) - 1)) as u32,
+            words: (redo.len >> 16) as u16,
+            check: redo.old >> MID_BITS,
+        }
+    }
+
+    /// Of the line whose slot gets `object`, and whose `word` gets `value`.
+    #[inline]
+    pub fn redo(&self, slot: u64, object: u64, (word, value): (u64, u64)) -> Redo {
+        let old = self.check << MID_BITS | u64::from(self.mid);
+        let len = u32::from(self.words) << 16 | u32::from(self.len);
+        Redo { kind: Kind::Publish, slot, old, new: object, home: word, value, len }
+    }
+}
+
+/// Of an object's words, for [`Fixed::check`]: a sum of products, whose factors depend on the words'
+/// places.
+pub struct Contents {
+    key: u64,
+    sum: u64,
+    /// The first factor of the next product.
+    odd: Option<u64>,
+    words: u16,
+}
+
+impl Contents {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    #[inline]
+    pub fn new(seed: u64) -> Self {
+        Self { key: seed, sum: 0, odd: None, words: 0 }
+    }
+
+    #[inline]
+    pub fn add(&mut self, word: u64) {
+        self.words += 1;
+        match self.odd.take() {
+            None => self.odd = Some(word),
+            Some(first) => self.multiply(first, word),
+        }
+    }
+
+    #[inline]
+    fn multiply(&mut self, first: u64, second: u64) {
+        self.key = self.key.wrapping_add(Self::STEP);
+        let product = u128::from(first ^ self.key) * u128::from(second ^ self.key.rotate_left(32));
+        self.sum = self.sum.wrapping_add(product as u64 ^ (product >> 64) as u64);
+    }
+
+    /// Words and check.
+    #[inline]
+    pub fn end(mut self) -> (u16, u64) {
+        if let Some(first) = self.odd.take() {
+            self.multiply(first, 0);
+        }
+        (self.words, (self.sum ^ u64::from(self.words)).wrapping_mul(Self::STEP) >> MID_BITS)
     }
 }
 

@@ -9,11 +9,12 @@
 //! **Cost.** Reads the rings that the last generation used, 64 KiB each.
 
 use crate::error::Error;
+use crate::fixed::is_whole;
 use crate::guests;
 use crate::lane::header::Header;
 use crate::lane::seed_of;
 use crate::layout::{LANE_PENDING, ROOTS};
-use crate::line::{Kind, Place, Redo};
+use crate::line::{Fixed, Kind, Place, Redo};
 use crate::slab::{self, read_line};
 use crate::state::{Phase, State, Super};
 use craton_base::atomic::Ordering;
@@ -148,6 +149,14 @@ impl Ranges {
     }
 }
 
+/// Of a slot, in order.
+#[derive(Default)]
+struct Chain {
+    values: Vec<u64>,
+    /// The heap alone changes it (NX1).
+    is_ours: bool,
+}
+
 fn apply<M: Medium>(
     medium: &M,
     seed: u64,
@@ -156,18 +165,30 @@ fn apply<M: Medium>(
     dirty: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let mut owned = Ranges::default();
-    // Not void: slot, home.
-    let mut made = vec![(false, false); lines.len()];
+    // Not void: slot, home, the word of a fixed object.
+    let mut made = vec![(false, false, false); lines.len()];
     for (i, (redo, _)) in lines.iter().enumerate().rev() {
+        if redo.kind == Kind::Publish {
+            let later = owned.holds(redo.new);
+            if !later && !is_whole(medium, seed, redo) {
+                report.lines = report.lines.saturating_sub(1);
+                report.torn += 1;
+                continue;
+            }
+            made[i] = (!owned.holds(redo.slot), !later, !owned.holds(redo.home));
+            report.void += [made[i].0, made[i].1, made[i].2].into_iter().map(|made| u64::from(!made)).sum::<u64>();
+            owned.insert(redo.new, redo.new + u64::from(Fixed::of(redo).len) * 16);
+            continue;
+        }
         let home = if redo.kind == Kind::NewSlab { redo.new } else { redo.home };
-        made[i] = (redo.slot != 0 && !owned.holds(redo.slot), redo.kind != Kind::Set && !owned.holds(home));
+        made[i] = (redo.slot != 0 && !owned.holds(redo.slot), redo.kind != Kind::Set && !owned.holds(home), false);
         report.void += u64::from(redo.slot != 0 && !made[i].0) + u64::from(redo.kind != Kind::Set && !made[i].1);
         if let Some((from, len)) = redo.range() {
             owned.insert(from, from + len);
         }
     }
-    let mut chains: HashMap<u64, Vec<u64>> = HashMap::new();
-    for ((redo, _), (slot, home)) in lines.iter().zip(made) {
+    let mut chains: HashMap<u64, Chain> = HashMap::new();
+    for ((redo, _), (slot, home, word)) in lines.iter().zip(made) {
         if home {
             check_home(medium, redo)?;
             slab::redo(medium, seed, redo, &mut *dirty);
@@ -179,12 +200,20 @@ fn apply<M: Medium>(
         }
         if slot {
             check_word(medium, redo.slot)?;
-            chains.entry(redo.slot).or_default().extend([redo.old, redo.new]);
+            let chain = chains.entry(redo.slot).or_default();
+            chain.values.extend([redo.old, redo.new]);
+            chain.is_ours |= redo.kind == Kind::Publish;
+        }
+        if word {
+            check_word(medium, redo.home)?;
+            let chain = chains.entry(redo.home).or_default();
+            chain.values.push(redo.value);
+            chain.is_ours = true;
         }
     }
-    for (slot, values) in chains {
+    for (slot, Chain { values, is_ours }) in chains {
         let (found, last) = (medium.word(slot).load(Ordering::Relaxed), values[values.len() - 1]);
-        if !values.contains(&found) {
+        if !is_ours && !values.contains(&found) {
             report.slots_left += 1;
             continue;
         }
@@ -210,6 +239,11 @@ fn check_home<M: Medium>(medium: &M, redo: &Redo) -> Result<(), Error> {
             let (slab, guest) = slab::guest_of(redo);
             let fits = guest.granules >= guests::LEAST && guest.first + guest.granules <= guests::GRANULES;
             check_word(medium, if fits { slab + crate::layout::UNIT - 8 } else { 0 })
+        }
+        Kind::Publish => {
+            let end = redo.new.saturating_add(u64::from(Fixed::of(redo).len) * 16);
+            let fits = redo.new % crate::layout::UNIT >= crate::layout::SLAB_HEADER && end <= medium.len();
+            check_word(medium, if fits { slab::bit_of_fixed(redo).0 } else { 0 })
         }
         Kind::Morph | Kind::Settle => check_word(medium, redo.home + crate::layout::UNIT - 8),
         _ => Ok(()),

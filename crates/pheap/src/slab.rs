@@ -9,7 +9,8 @@ use crate::layout::{
     SLAB_BITMAP, SLAB_GUESTS, SLAB_GUESTS_BYTES, SLAB_HEADER, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, UNIT,
     check_of,
 };
-use crate::line::{Kind, Redo};
+use crate::line::{Fixed, Kind, Redo};
+use crate::tcache::bit_of;
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 
@@ -123,6 +124,12 @@ pub fn guest_of(redo: &Redo) -> (u64, Guest) {
     (at & !(UNIT - 1), guest)
 }
 
+/// Home and bit of a [`Kind::Publish`].
+#[inline]
+pub fn bit_of_fixed(redo: &Redo) -> (u64, u64) {
+    bit_of(redo.new & !(UNIT - 1), Fixed::of(redo).mid)
+}
+
 /// Stores a committed line's home. Idempotent.
 pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut(u64)) {
     match redo.kind {
@@ -134,6 +141,11 @@ pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut
         Kind::Free => {
             medium.update(redo.home, 0, redo.value);
             dirty(redo.home);
+        }
+        Kind::Publish => {
+            let (home, bit) = bit_of_fixed(redo);
+            medium.update(home, bit, 0);
+            dirty(home);
         }
         Kind::AllocExtent | Kind::FreeExtent | Kind::FreeSlab => {
             medium.store(redo.home, redo.value);

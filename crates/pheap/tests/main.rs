@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod defrag;
 mod epochs;
+mod fixed;
 mod guests;
 mod many;
 mod model;

@@ -117,6 +117,11 @@ impl<M: Medium + Space> Store for Craton<M> {
         self.store.cancel(object);
     }
 
+    #[inline]
+    fn fill(&self, object: &mut Self::Reserved, words: impl Iterator<Item = u64>) {
+        self.store.fill(object, words);
+    }
+
     fn persist(&self, at: u64, bytes: u64) {
         self.store.persist(at, bytes);
     }

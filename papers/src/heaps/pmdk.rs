@@ -310,6 +310,11 @@ impl Store for Pmdk {
                     self.set(&mut actions, slot, 0);
                 }
                 Change::Set { slot, value } => self.set(&mut actions, slot, value),
+                Change::Link { slot, object, word, value } => {
+                    actions.push(object.action);
+                    self.set(&mut actions, slot, object.at);
+                    self.set(&mut actions, word, value);
+                }
             }
         }
         // SAFETY: the pool is open; each action is the library's.
