@@ -15,4 +15,5 @@ mod replay;
 mod reports;
 mod run;
 mod serve;
+mod terminals;
 mod usage;
