@@ -5,6 +5,7 @@
 //! above another. The last setting of a key counts.
 
 use crate::failure::Failure;
+use crate::terminal::plain;
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Choice, Form, LIMIT_LEAST, OPTIONS, PATH_MOST, When};
@@ -188,6 +189,20 @@ pub fn agree(settings: &[Setting]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// # Errors
+/// `--trace` or `--profile` is given, and `-o` names a file for the same.
+pub fn only_by_flag(settings: &[Setting], flag: &str, is_given: bool) -> Result<(), Failure> {
+    let key = if flag == "profile" { "profile_file=" } else { "trace=" };
+    let second = settings.iter().find(|Setting(text)| text.as_bytes().starts_with(key.as_bytes()));
+    match second.filter(|_| is_given) {
+        None => Ok(()),
+        Some(Setting(second)) => {
+            let second = plain(&second.to_string_lossy());
+            Err(Failure::Usage(format!("--{flag} and -o {second} name a file for the same; give one of them")))
+        }
+    }
 }
 
 fn takes(form: Form, value: &str) -> bool {

@@ -11,7 +11,6 @@ mod code_quality;
 mod ended;
 mod findings;
 mod forward;
-mod group;
 mod kinds;
 mod listener;
 mod record;
@@ -20,6 +19,7 @@ mod sarif;
 mod served;
 mod suppress;
 mod traces;
+mod unserved;
 
 pub use ended::contents;
 
@@ -40,6 +40,9 @@ use traces::Traces;
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let name = args::program(&args.command)?;
     options::agree(&args.options)?;
+    for (flag, is_given) in [("trace", args.trace.is_some()), ("profile", args.profile.is_some())] {
+        options::only_by_flag(&args.options, flag, is_given)?;
+    }
     let library = library::find()?;
     let mut command = Command::new(name);
     command.args(&args.command[1..]);
@@ -68,7 +71,7 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let profile = file("profile_file", "profile", &args.profile)?;
     let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).chain(profile).collect();
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &settings);
-    let checked = Checked::of(&args.checked, &asked)?;
+    let checked = Checked::of(&args.checked, &asked, name)?;
     if args.stats || traces.is_some() || checked.is_some() {
         return served::run(command, args, &asked, traces.as_ref(), checked);
     }

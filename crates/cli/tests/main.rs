@@ -16,4 +16,5 @@ mod replay;
 mod reports;
 mod run;
 mod serve;
+mod terminals;
 mod usage;

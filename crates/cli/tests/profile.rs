@@ -355,6 +355,16 @@ fn what_cannot_be_read_is_refused_by_a_sentence() {
 }
 
 #[test]
+fn a_profile_without_samples_says_how_to_take_more() {
+    let place = Place::new("profile-empty");
+    let (program, file) = (place.compile("small", "int main(void) { return 0; }", &[]), place.path("p.profile"));
+    assert_eq!(said(&mut craton(["run", &format!("--profile={file}"), "--", &program])).status, 0);
+    let shown = said(&mut craton(["profile", &file]));
+    assert_eq!(shown.status, 0, "{}", shown.err);
+    assert!(shown.out.contains("no sample was taken") && shown.out.contains("-o profile=16K"), "{}", shown.out);
+}
+
+#[test]
 fn a_file_that_cannot_be_written_to_its_end_leaves_the_program_alone() {
     let place = Place::new("profile-limit");
     let (program, file) = (place.compile("grows", GROWS, &["-w"]), place.path("p.profile"));

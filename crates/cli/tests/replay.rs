@@ -228,6 +228,23 @@ fn one_process_has_the_file_alone_and_older_files_are_left_alone() {
 }
 
 #[test]
+fn a_missing_trace_has_its_reason_and_one_file_has_one_name() {
+    let place = Place::new("no-trace");
+    let (program, file) = (place.compile("static", "int main(void) { return 5; }", &["-static"]), place.path("trace"));
+    let ran = said(&mut craton(["run", "--trace", &file, "--", &program]));
+    let why = "is linked statically: Craton serves it only where libcraton.a is linked into it\n";
+    assert!(ran.status == 5 && ran.err.contains("no process was recorded") && ran.err.ends_with(why), "{}", ran.err);
+    let ran = said(&mut craton(["run", "--trace", &file, "--", "bash", "-c", "exec \"$0\"", &program]));
+    assert!(ran.status == 5 && ran.err.contains(" (bash) became static by exec, which was not served"), "{}", ran.err);
+    for (flag, option) in [("--trace=a", "trace=b"), ("--profile=a", "profile_file=b")] {
+        let both = said(&mut craton(["run", "-o", option, flag, "--", "echo", "ran"]));
+        assert_eq!((both.status, both.out.as_str()), (2, ""), "{}", both.err);
+        let (flag, _) = flag.split_once('=').unwrap();
+        assert!(both.err.contains(&format!("{flag} and -o {option} name a file for the same")), "{}", both.err);
+    }
+}
+
+#[test]
 fn a_place_for_the_number_makes_a_file_for_each_process_and_no_other() {
     let recorded = Recorded::new("children");
     let script = "\"$0\" work 1000; \"$0\" work 1000; exit 3";

@@ -177,7 +177,15 @@ fn rules_suppress_by_function_file_and_library_and_unused_ones_are_listed() {
     }
     // A suppressed bug has still ended the program.
     let file = world.rules("double-free function=give");
-    assert_eq!(world.run(&["--suppress", &file], &["twice"]).status, 134);
+    let ran = world.run(&["--suppress", &file, "--json", "out.json"], &["twice"]);
+    let note = "a rule hides the report of a bug, which still ended its process: the status is CMD's, 134 (SIGABRT)";
+    assert!(ran.status == 134 && ran.err.contains("(program) ended by SIGABRT"), "{}", ran.err);
+    assert!(ran.err.contains(&format!("craton: {note}\n")), "{}", ran.err);
+    let document = world.document("out.json");
+    assert!(document["notes"].as_array().unwrap().contains(&note.into()), "{document:#}");
+    assert_eq!((&document["status"], &document["unserved"]), (&134.into(), &Value::Null));
+    let rows = document["rows"].as_array().unwrap();
+    assert!(rows.len() == 1 && rows[0]["programs"] == serde_json::json!(["program"]), "{document:#}");
 }
 
 #[test]
@@ -233,6 +241,76 @@ fn a_run_that_checked_nothing_fails_and_one_without_checks_is_told() {
 }
 
 #[test]
+fn a_program_that_exec_made_unserved_does_not_pass() {
+    let place = Place::new("reports-exec");
+    let program = place.compile("static", "int main(int argc, char **argv) { return argc - 1; }", &["-static"]);
+    let run = |script: &str| {
+        let files = ["--json", "out.json", "--sarif", "out.sarif", "--code-quality", "quality.json"];
+        let command = ["--", "bash", "-c", script, &program];
+        let ran = said(craton([&["run", "-o", "debug=redzone"], &files[..], &command].concat()).current_dir(&place.0));
+        let read =
+            |name: &str| -> Value { serde_json::from_str(&fs::read_to_string(place.path(name)).unwrap()).unwrap() };
+        (ran, read("out.json"), read("out.sarif"), read("quality.json"))
+    };
+    for (script, status) in [("exec \"$0\"", 1), ("true | cat; exec \"$0\"", 1), ("exec \"$0\" a b c", 3)] {
+        let (ran, document, sarif, quality) = run(script);
+        assert_eq!(ran.status, status, "{script}: {}", ran.err);
+        let line = ran.err.lines().find(|line| line.contains("became static by exec")).unwrap_or_default();
+        let text = line.strip_prefix("craton: ").unwrap_or_else(|| panic!("{script}: {}", ran.err));
+        assert_eq!((&document["unserved"], &document["status"]), (&text.into(), &status.into()), "{script}");
+        schema::check(&sarif);
+        let invocation = &sarif["runs"][0]["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], false, "{script}");
+        let first = &invocation["toolExecutionNotifications"][0];
+        assert_eq!((&first["level"], &first["message"]["text"]), (&"error".into(), &text.into()), "{script}");
+        assert_eq!(
+            (&quality[0]["check_name"], &quality[0]["location"]["path"]),
+            (&"craton/not-served".into(), &"bash".into())
+        );
+    }
+    // Bash ends by exit, dash by _exit: neither is another program.
+    for script in ["exit 0", "exec dash -c 'exit 0'"] {
+        let (ran, document, _, quality) = run(script);
+        assert_eq!((ran.status, &document["unserved"]), (0, &Value::Null), "{script}: {}", ran.err);
+        assert_eq!(quality, Value::Array(Vec::new()), "{script}");
+    }
+}
+
+#[test]
+fn the_library_s_own_report_is_a_finding_also_without_a_check() {
+    let world = World::new("reports-own");
+    let ran = said(
+        craton(["run", "--json", "out.json", "--sarif", "out.sarif", "--", &world.program, "twice"])
+            .current_dir(&world.place.0),
+    );
+    assert_eq!(ran.status, 99, "{}", ran.err);
+    let first = &world.document("out.json")["rows"][0];
+    assert_eq!((first["kind"].as_str(), place_of(first)), (Some("double-free"), at(8, "give")), "{first:#}");
+    assert!(first["message"].as_str().unwrap().contains("double free of a 32-byte object"), "{first:#}");
+    schema::check(&world.document("out.sarif"));
+    assert!(ran.err.contains("craton: double-free at program.c:8 in give: free("), "{}", ran.err);
+
+    let source = "#include <stdlib.h>\nint main(int c, char **v) {\n\
+        char *volatile p = malloc(24); static char own[99];\n\
+        if (c == 1) free(p + 8);\n if (c == 2) free(own + 32);\n if (c == 3) { free(p); p = realloc(p, 50); }\n\
+        if (c == 4) for (int i = 0; i < 9; i++) { char *volatile q = malloc(24); free(q); *(long *)q ^= 0x5555; }\n\
+        if (c == 4) for (int i = 0; i < 999; i++) p = malloc(24);\n return 0; }";
+    let program = world.place.compile("wrong", source, &["-g", "-w"]);
+    for (args, kind, line) in [
+        (&[] as &[&str], "bad-free", 4),
+        (&["a"], "bad-free", 5),
+        (&["a", "b"], "use-after-free", 6),
+        (&["a", "b", "c"], "damage", 8),
+    ] {
+        let command = [&["run", "--json", "out.json", "--", &program], args].concat();
+        let ran = said(craton(command).current_dir(&world.place.0));
+        let first = &world.document("out.json")["rows"][0];
+        assert_eq!((ran.status, first["kind"].as_str()), (99, Some(kind)), "{args:?}: {}", ran.err);
+        assert_eq!(first["place"]["line"], line, "{first:#}");
+    }
+}
+
+#[test]
 fn the_kit_appends_its_reports_to_the_file_that_the_option_names() {
     let world = World::new("reports-file");
     let file = world.place.path("reports-%p");
@@ -244,7 +322,10 @@ fn the_kit_appends_its_reports_to_the_file_that_the_option_names() {
     };
     let found: Vec<String> =
         fs::read_dir(&world.place.0).unwrap().filter_map(|entry| of_reports(entry.unwrap())).collect();
-    assert_eq!(found, [ran.err]);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    let (head, reports) = found.split_once('\n').unwrap();
+    assert!(head.starts_with("craton: reports of process ") && head.ends_with(" (program)"), "{head}");
+    assert_eq!(reports, ran.err);
     let lost = world.run(&["-o", "debug_file=/nonexistent/reports"], &["leak"]);
     assert!(lost.status == 0 && lost.err.contains("craton: BUG leak: "), "{}", lost.err);
 }
@@ -300,16 +381,26 @@ fn a_program_without_lines_is_named_by_its_file() {
         "{place}"
     );
     assert_eq!(world.document("out.json")[0]["location"]["path"], "bare");
+    let line = ran.err.lines().find(|line| line.starts_with("craton: double-free in ")).unwrap_or_default();
+    assert!(line.contains("bare+0x") && line.contains(": freed a buffer"), "{}", ran.err);
+    let plain = world.place.compile("plain", SOURCE, &["-w"]);
+    let ran =
+        said(craton(["run", "-o", "debug=all", "--json", "o", "--", &plain, "twice"]).current_dir(&world.place.0));
+    for line in
+        ["double-free in give (plain): freed a buffer", "  allocated in take (plain)\n", "  freed in give (plain)\n"]
+    {
+        assert!(ran.err.contains(&format!("craton: {line}")), "{line}: {}", ran.err);
+    }
 }
 
 #[test]
 fn a_process_in_which_nobody_looked_for_leaks_is_named() {
     let world = World::new("unsearched");
     let said = world.run(&["--json", "out.json"], &["leave"]);
-    let note = "(program): it did not end by exit";
+    let note = "(program) did not end by exit, but by a signal or _exit: leaks were not looked for";
     assert!(said.status == 0 && said.err.contains("0 bugs, 0 leaks") && said.err.contains(note), "{}", said.err);
     let notes = world.document("out.json")["notes"].to_string();
-    assert!(notes.contains("leaks were not looked for in process") && notes.contains(note), "{notes}");
+    assert!(notes.contains(note), "{notes}");
     let quiet = world.run(&["-o", "debug=redzone", "--json", "out.json"], &["leave"]);
     assert!(!quiet.err.contains(note), "{}", quiet.err);
 }

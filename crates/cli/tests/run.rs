@@ -352,7 +352,7 @@ fn a_process_that_ends_without_exit_leaves_its_statistics() {
     for (how, status, name, end) in [
         ("kill", 137, "(grower)", "ended by SIGKILL: heap 1"),
         ("abort", 134, "(grower)", "ended by SIGABRT: heap 1"),
-        ("_exit", 3, "(grower)", "ended by _exit, or became another program by exec: heap 1"),
+        ("_exit", 3, "(grower)", "ended by _exit: heap 1"),
         ("exec", 143, "(sh)", "ended by SIGTERM: heap "),
         ("fork", 0, "(grower)", "ended by a signal, _exit or exec: heap "),
     ] {
@@ -390,6 +390,63 @@ fn a_stats_dir_keeps_the_files_of_killed_processes_alone() {
     let line = "craton: stats_dir: cannot create a file in /nonexistent: no such folder; statistics go with a process that is \
         killed\n";
     assert_eq!(absent.err, line);
+}
+
+/// The child holds the pipes; it ends when its input does.
+const OUTLIVES: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+    int main(void) { if (fork()) return 0; setsid(); memset(malloc(3000), 1, 3000);\n\
+    char c; while (read(0, &c, 1) > 0); fputs(\"the daemon ends\\n\", stderr);\n\
+    return system(\"true\"); }\n";
+
+#[test]
+fn a_process_that_outlives_the_run_is_named_and_its_messages_reach_standard_error() {
+    let place = Place::new("outlives");
+    let (program, errors, file) =
+        (place.compile("outlives", OUTLIVES, &[]), place.path("errors"), place.path("o.json"));
+    for options in [&["--stats"] as &[&str], &["-o", "debug=leak,audit", "--json", &file]] {
+        let mut command = craton([&["run"], options, &["--", &program]].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fs::File::create(&errors).unwrap());
+        let mut child = command.spawn().unwrap();
+        let (input, mut output) = (child.stdin.take(), child.stdout.take().unwrap());
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let text = fs::read_to_string(&errors).unwrap();
+        let line =
+            text.lines().find(|line| line.contains("1 process still runs: ")).unwrap_or_else(|| panic!("{text}"));
+        assert!(line.ends_with(" (outlives); their later messages reach standard error alone"), "{line}");
+        drop(input);
+        // The daemon has the pipe, too.
+        std::io::copy(&mut output, &mut std::io::sink()).unwrap();
+        let all = fs::read_to_string(&errors).unwrap();
+        let (before, later) = all.split_at(text.len());
+        assert_eq!(before, text);
+        let (first, reports) = later.split_once('\n').unwrap();
+        assert_eq!(first, "the daemon ends");
+        match options.len() {
+            1 => assert_eq!(reports, "", "no line about the folder that is gone"),
+            _ => assert!(reports.starts_with("craton: BUG leak: ") && !reports.contains("stats_"), "{reports}"),
+        }
+    }
+    let notes: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(notes["notes"].to_string().contains("1 process still runs: "), "{notes}");
+}
+
+#[test]
+fn a_program_that_exec_made_unserved_is_named_and_one_that_ends_by_underscore_exit_is_not() {
+    let place = Place::new("exec-static");
+    let program = place.compile("static", "int main(void) { return 5; }", &["-static"]);
+    let ran = said(&mut craton(["run", "--stats", "--", "bash", "-c", "exec \"$0\"", &program]));
+    assert_eq!(ran.status, 5, "{}", ran.err);
+    assert!(ran.err.contains(" (bash) became static by exec, which was not served: "), "{}", ran.err);
+    assert!(!ran.err.contains("ended by"), "{}", ran.err);
+    let source = "#include <unistd.h>\nint main(void) { _exit(3); }";
+    let ends = said(&mut craton(["run", "--stats", "--", &place.compile("ends", source, &[])]));
+    assert!(
+        ends.status == 3 && !ends.err.contains("not served") && ends.err.contains("ended by _exit"),
+        "{}",
+        ends.err
+    );
+    let first = said(&mut craton(["run", "--stats", "--", "env", "A=b", "true"]));
+    assert!(first.status == 0 && !first.err.contains("by exec"), "{}", first.err);
 }
 
 /// Of a process that has more than the others.

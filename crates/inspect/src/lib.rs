@@ -68,7 +68,7 @@ pub use kit::{Log, log};
 pub use leaks::{Group, Leaks, leaks};
 pub use ledger::{ClassRow, Ledger, Row, ledger};
 pub use lines::{Frame, Lines};
-pub use live::{Live, is_running};
+pub use live::{Live, has_own_numbers, is_running};
 pub use locks::locks;
 pub use memory::{Map, Memory};
 pub use perf_map::PerfMap;

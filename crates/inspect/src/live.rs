@@ -285,11 +285,27 @@ fn state(pid: u32, id: u32) -> Option<char> {
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
+/// Whether `/proc` has the numbers of this process's PID namespace.
+pub fn has_own_numbers() -> bool {
+    let own = fs::read_link("/proc/self").ok().and_then(|own| own.to_str()?.parse().ok());
+    own == Some(std::process::id())
+}
+
+/// The end of a sentence about a number that may be another namespace's.
+fn elsewhere() -> &'static str {
+    if has_own_numbers() {
+        return "";
+    }
+    ". /proc has the numbers of another PID namespace than this shell's: take the number from `ps`, or mount the \
+     namespace's own by `mount -t proc proc /proc`"
+}
+
 fn open(pid: u32, write: bool) -> Result<File, String> {
     if !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
         return Err(format!(
             "there is no process {pid}; `pgrep -a NAME` finds the number of a program's process. Inside a container its \
-             processes have other numbers than outside"
+             processes have other numbers than outside{}",
+            elsewhere()
         ));
     }
     if pid == std::process::id() {
@@ -311,7 +327,8 @@ pub(crate) fn refused(pid: u32, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => format!(
             "process {pid} must not be read ({error}): run this as its user or as root; where /proc/sys/kernel/yama/ptrace_scope \
              is above 0, as root, or after `echo 0 | sudo tee /proc/sys/kernel/yama/ptrace_scope`; in a container it needs \
-             CAP_SYS_PTRACE"
+             CAP_SYS_PTRACE{}",
+            elsewhere()
         ),
         io::ErrorKind::NotFound => format!("process {pid} has ended"),
         _ if error.raw_os_error() == Some(libc::ESRCH) && is_zombie(pid, pid) => format!("process {pid} has ended"),
@@ -321,7 +338,7 @@ pub(crate) fn refused(pid: u32, error: &io::Error) -> String {
 }
 
 fn no_memory(pid: u32) -> String {
-    format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
+    format!("process {pid} has no memory: it has ended, or is a thread of the kernel{}", elsewhere())
 }
 
 pub(crate) fn maps(pid: u32) -> Result<Vec<Map>, String> {

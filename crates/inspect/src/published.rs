@@ -91,12 +91,18 @@ impl Published {
         Self::parse(&bytes).map_err(named)
     }
 
+    /// Every program whose page is there, also one that its process has left by `exec`.
+    pub fn all_in_folder(folder: &Path) -> Vec<Self> {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let ours = files.filter(|path| path.extension().is_some_and(|end| end == "stats"));
+        ours.filter_map(|path| Self::read(&path).ok()).collect()
+    }
+
     /// Processes that have not ended by `exit`, the eldest first; of several by one process, the
     /// last.
     pub fn in_folder(folder: &Path) -> Vec<Self> {
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let ours = files.filter(|path| path.extension().is_some_and(|end| end == "stats"));
-        let mut all: Vec<Self> = ours.filter_map(|path| Self::read(&path).ok()).filter(|p| !p.has_exited).collect();
+        let mut all = Self::all_in_folder(folder);
+        all.retain(|p| !p.has_exited);
         all.sort_by_key(|p| (p.pid, std::cmp::Reverse(p.since_ns)));
         all.dedup_by_key(|p| p.pid);
         all.sort_by_key(|p| p.since_ns);

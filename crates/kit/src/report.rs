@@ -353,6 +353,18 @@ impl<P: Process> Kit<P> {
         last_line(&out)
     }
 
+    /// Writes another part's report into the file; standard error has its `line`.
+    #[cold]
+    pub fn record(&self, kind: &str, line: &Line) {
+        let Some(file) = P::open_reports(process::id()) else { return };
+        let text = line.as_bytes();
+        let text = text.strip_prefix(b"craton: ").unwrap_or(text);
+        let _ = file.write_line(&mut headline(kind, "").bytes(text));
+        let mut frames = [0; 32];
+        let n = if P::may_unwind() { unwind::capture_outside(&mut frames) } else { 0 };
+        each_line_here(&frames[..n], |mut line| _ = file.write_line(&mut line));
+    }
+
     pub(crate) fn report_leak(&self, out: &Out, buffer: &Buffer, lost: &Lost) {
         self.reports.begin();
         out.line(leak_line(lost));
@@ -399,8 +411,12 @@ fn leak_line(lost: &Lost) -> Line {
 }
 
 fn print_here(out: &Out, frames: &[usize]) {
-    out.line(detail().text("found by thread ").number(process::thread_id().into()).text(":"));
-    names::print_stack(frames, |line| out.line(line));
+    each_line_here(frames, |line| out.line(line));
+}
+
+fn each_line_here(frames: &[usize], mut print: impl FnMut(Line)) {
+    print(detail().text("found by thread ").number(process::thread_id().into()).text(":"));
+    names::print_stack(frames, print);
 }
 
 fn last_line(out: &Out) -> ! {

@@ -18,7 +18,7 @@ use craton_heap::size_class::{MAX_CLASSED, class_of};
 use craton_heap::thread_cache::MAX_QUICK;
 use craton_kit::{Finding, Process, family};
 use craton_objects::caches::NAME_MAX;
-use craton_os::{OutFile, precise_ns, process, thp};
+use craton_os::{Line, OutFile, precise_ns, process, thp};
 
 pub use craton_kit::Counts;
 pub(crate) use craton_kit::{AUTO, Target};
@@ -42,7 +42,13 @@ impl Process for Here {
     fn open_reports(pid: u32) -> Option<OutFile> {
         // A process that filters system calls might be killed for this one.
         let path = thp::may_query().then(|| DEBUG_FILE.try_named(pid))??;
-        OutFile::append(path.with_end()).ok()
+        let file = OutFile::append(path.with_end()).ok()?;
+        // Programs that follow one another in a process by exec share a file.
+        let mut name = [0; 16];
+        let len = process::name(&mut name);
+        let line = Line::new().text("craton: reports of process ").number(pid.into());
+        let _ = file.write_line(&mut line.text(" (").bytes(&name[..len]).text(")"));
+        Some(file)
     }
 
     fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
@@ -252,6 +258,11 @@ pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse
     if in_use() && !nested::is_nested() {
         nested::within(|| KIT.report_misuse(call, pointer, misuse));
     }
+}
+
+/// Writes a report that the library made without the kit into the file of `debug_file`.
+pub(crate) fn record_report(kind: &'static str, line: &Line) {
+    nested::within(|| KIT.record(kind, line));
 }
 
 pub(crate) fn at_exit() {

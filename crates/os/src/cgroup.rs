@@ -4,7 +4,10 @@
 //! **Failure.** Missing: no limit. The first odd file also prints a line.
 //! **Cost.** 10 system calls and three for each file; about 6 KiB of stack.
 
+mod events;
 mod place;
+
+pub use events::Events;
 
 use crate::line::Line;
 use crate::small_file::{PathText, Unread, read_start};

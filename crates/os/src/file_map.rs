@@ -24,12 +24,13 @@ unsafe impl Send for FileMap {}
 /// Of another recorder.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
 pub const NOT_A_FILE: i32 = libc::ENODEV;
+pub const NO_FOLDER: i32 = libc::ENOENT;
 
 pub fn reason(error: i32) -> Option<&'static str> {
     Some(match error {
         NOT_A_FILE => "not an ordinary file",
         libc::EACCES | libc::EPERM => "permission denied",
-        libc::ENOENT => "no such folder",
+        NO_FOLDER => "no such folder",
         libc::ENOTDIR => "its folder is a file",
         libc::EISDIR => "it is a folder",
         libc::EROFS => "its file system can only be read",

@@ -104,7 +104,14 @@ impl Line {
     /// Raises `SIGABRT`.
     #[cold]
     pub fn abort(self) -> ! {
-        self.print();
+        self.abort_after(|_| ())
+    }
+
+    /// Raises `SIGABRT` once the line is printed and `last` has run, which may fail.
+    #[cold]
+    pub fn abort_after(self, last: impl FnOnce(&Self)) -> ! {
+        Self::new().bytes(self.as_bytes()).print();
+        last(&self);
         // SAFETY: no preconditions.
         unsafe { libc::abort() }
     }

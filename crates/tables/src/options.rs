@@ -4,6 +4,8 @@ use core::fmt;
 
 /// Of `stats_file` and `trace`, in bytes.
 pub const PATH_MOST: usize = 511;
+/// The start of the name of the folder that `craton run` makes, with its socket for `stats_file`.
+pub const RUN_FOLDER: &str = "craton-run-";
 /// The heap's tables take a third of it before the first object.
 pub const LIMIT_LEAST: u64 = 1 << 20;
 

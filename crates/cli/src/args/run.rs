@@ -104,8 +104,8 @@ exec. With it, and with the options for the kit's reports (--json to
 docs/statistics.md explains the numbers, docs/debugging.md the reports.
 
 Exit status: that of CMD; where craton waits, 128 plus the signal that ended it,
-or the statuses for bugs and leaks; 1 when CMD cannot be started, or nothing was
-served that should have been checked; 2 for wrong usage, a bad option, a wrong
-rule or a bad CRATON_LIBRARY."
+or the statuses for bugs and leaks; 1 when CMD cannot be started, or was not
+served to its end where it should have been checked; 2 for wrong usage, a bad
+option, a wrong rule or a bad CRATON_LIBRARY."
     )
 }

@@ -24,7 +24,7 @@ pub fn text(
         vec![bytes(own.bytes), share, objects(own.objects), bytes(all.bytes), described(call.as_ref())]
     }));
     if rows.len() == 1 {
-        return text + "nothing to show\n";
+        return text + &nothing(profile, old);
     }
     let hidden = functions.iter().filter(|(_, [own, _])| own.bytes != 0).count() + 1 - rows.len();
     text += &format::table(&rows, &[4]);
@@ -35,6 +35,21 @@ pub fn text(
         text += &whole_stacks(stacks, measure, args.top);
     }
     text
+}
+
+fn nothing(profile: &Profile, old: Option<&Profile>) -> String {
+    let taken = profile.samples + profile.live_samples + old.map_or(0, |old| old.samples + old.live_samples);
+    if taken > 0 || profile.exact.objects > 0 {
+        return "nothing to show\n".to_owned();
+    }
+    let every = match profile.interval {
+        0 => "none is due yet".to_owned(),
+        bytes => format!("one is due for each {} on average", format::bytes(bytes)),
+    };
+    format!(
+        "no sample was taken: {every}, and the program has allocated little. More come with a shorter distance: \
+         `craton run -o profile=16K --profile=FILE -- CMD`; -o debug=audit knows each live object\n"
+    )
 }
 
 fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Measure) -> String {

@@ -1,12 +1,14 @@
 //! Findings as a Code Quality report of GitLab: a list of issues, each with its file and line.
-//! Findings without lines name the program's file.
+//! Findings without lines name the program's file. A process that was not served is an issue, since
+//! the form has no other place for it.
 
 use super::findings::Finding;
+use super::sarif::Invocation;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 
-pub fn text(findings: &[Finding], root: &Path) -> String {
+pub fn text(findings: &[Finding], invocation: &Invocation<'_>, root: &Path) -> String {
     // Fingerprints must differ within a report.
     let mut seen: HashMap<u64, u64> = HashMap::new();
     let mut issue = |finding: &Finding| {
@@ -23,6 +25,17 @@ pub fn text(findings: &[Finding], root: &Path) -> String {
             "location": { "path": path.display().to_string(), "lines": { "begin": line } },
         })
     };
-    let all: Vec<Value> = findings.iter().filter(|finding| !finding.is_suppressed()).map(&mut issue).collect();
+    let unserved = |why: &str| {
+        json!({
+            "description": format!("not checked: {why}"),
+            "check_name": "craton/not-served",
+            "fingerprint": "craton-not-served",
+            "severity": "major",
+            "location": { "path": invocation.program, "lines": { "begin": 1 } },
+        })
+    };
+    let unserved = invocation.unserved.map(unserved);
+    let issues = findings.iter().filter(|finding| !finding.is_suppressed()).map(&mut issue);
+    let all: Vec<Value> = unserved.into_iter().chain(issues).collect();
     format!("{:#}\n", Value::Array(all))
 }

@@ -1,24 +1,26 @@
 //! A sentence about each process that ended without `exit`.
 
-use super::group::Group;
+use super::unserved::Main;
 use crate::terminal::plain;
 use craton_inspect::Published;
 use craton_lab::format::{bytes, count};
+use craton_os::cgroup::Events;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 const OTHERS: usize = 5;
 
-pub fn sentences(left: &[Published], main: u32, status: ExitStatus, group: Group) -> String {
-    let mut others: Vec<&Published> = left.iter().filter(|p| p.pid != main).collect();
+pub fn sentences(left: &[Published], main: &Main, status: ExitStatus, events: Events) -> String {
+    let mut others: Vec<&Published> = left.iter().filter(|p| p.pid != main.pid).collect();
     others.sort_by_key(|p| std::cmp::Reverse(p.heap_bytes()));
-    let how = |p: &Published| match (p.pid == main).then(|| status.signal()).flatten() {
-        Some(signal) => format!("ended by {}{}", signal_name(signal), cause(signal, group)),
-        None if p.pid == main => "ended by _exit, or became another program by exec".to_owned(),
+    let how = |p: &Published| match (p.pid == main.pid).then(|| status.signal()).flatten() {
+        Some(signal) => format!("ended by {}{}", signal_name(signal), cause(signal, events)),
+        None if p.pid == main.pid => "ended by _exit".to_owned(),
         None if craton_inspect::is_running(p.pid) => "still runs".to_owned(),
-        None => format!("ended by a signal, _exit or exec{}", cause(libc::SIGKILL, group)),
+        None => format!("ended by a signal, _exit or exec{}", cause(libc::SIGKILL, events)),
     };
-    let first = left.iter().filter(|p| p.pid == main);
+    // The sentence about a lost one is another.
+    let first = left.iter().filter(|p| p.pid == main.pid && !main.is_lost(p));
     let told = first.chain(others.iter().copied().take(OTHERS));
     let mut text: String =
         told.map(|p| format!("craton: process {} ({}) {}: {}\n", p.pid, plain(&p.exe), how(p), contents(p))).collect();
@@ -28,10 +30,10 @@ pub fn sentences(left: &[Published], main: u32, status: ExitStatus, group: Group
     text
 }
 
-fn cause(signal: i32, group: Group) -> String {
+fn cause(signal: i32, events: Events) -> String {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) };
-    match (signal, group) {
-        (libc::SIGKILL, Group { limit_bytes: Some(limit), reached: reached @ 1.., .. }) => {
+    match (signal, events) {
+        (libc::SIGKILL, Events { limit_bytes: Some(limit), reached: reached @ 1.., .. }) => {
             format!(" (the control group's limit of {} was reached {})", bytes(limit), times(reached))
         }
         _ => String::new(),
@@ -57,7 +59,7 @@ pub fn contents(p: &Published) -> String {
     format!("heap {}{most}", bytes(heap))
 }
 
-fn signal_name(signal: i32) -> String {
+pub fn signal_name(signal: i32) -> String {
     const NAMES: [&str; 32] = [
         "0", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
         "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",

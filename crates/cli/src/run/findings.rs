@@ -24,6 +24,8 @@ pub struct Finding {
     pub stacks: Stacks,
     /// Process ids.
     pub processes: Vec<u32>,
+    /// Their names: of several that follow one another in a process by `exec`, the one that reported.
+    pub programs: Vec<String>,
     pub times: u64,
     /// Of a leak.
     pub objects: u64,
@@ -137,6 +139,7 @@ impl Finding {
             details: report.details.clone(),
             place: best.map(|(_, call)| call.clone()),
             processes: Vec::new(),
+            programs: Vec::new(),
             times: 0,
             objects: 0,
             bytes: 0,
@@ -152,6 +155,9 @@ impl Finding {
     fn add(&mut self, report: &Report) {
         if !self.processes.contains(&report.pid) {
             self.processes.push(report.pid);
+        }
+        if !report.program.is_empty() && !self.programs.contains(&report.program) {
+            self.programs.push(report.program.clone());
         }
         self.times += 1;
         if report.is_leak() {
@@ -183,6 +189,12 @@ impl Finding {
         all.filter_map(|role| Some((role, self.stacks.get(role.name())?.as_slice())))
     }
 
+    /// The call to show: the place, or else the innermost one of the first stack.
+    pub fn shown(&self) -> Option<&Call> {
+        let inner = || self.stacks().find_map(|(_, calls)| first(calls));
+        self.place.as_ref().or_else(inner)
+    }
+
     /// The program or library of the innermost call that has one.
     pub fn module(&self) -> &str {
         let mut calls = self.stacks().flat_map(|(_, calls)| calls);
@@ -199,6 +211,12 @@ impl Finding {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         all.fold(0xcbf2_9ce4_8422_2325, |hash, name| name.bytes().chain([0]).fold(hash, step))
     }
+}
+
+/// The innermost call with a line, or else the innermost one, outside of the language's library.
+pub fn first(calls: &[Call]) -> Option<&Call> {
+    let mut own = calls.iter().filter(|call| !call.is_of_language());
+    own.clone().find(|call| call.line.is_some()).or_else(|| own.next())
 }
 
 /// Without `.` and `..`, which compilers leave in paths.

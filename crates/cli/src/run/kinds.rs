@@ -14,8 +14,14 @@ const fn kind(name: &'static str, text: &'static str, weakness: u32, severity: &
 }
 
 /// By the alphabet.
-pub const KINDS: [Kind; 10] = [
+pub const KINDS: [Kind; 11] = [
     kind("bad-free", "An address that is no buffer was freed", 590, "7.5"),
+    kind(
+        "damage",
+        "A list of free objects was damaged, mostly by a write past an object or after its free",
+        787,
+        "8.8",
+    ),
     kind("double-free", "A buffer was freed twice", 415, "8.1"),
     kind("leak", "No pointer leads to a buffer any more", 401, "4.0"),
     kind("mismatch", "A function freed a buffer that another family of functions had allocated", 762, "5.5"),

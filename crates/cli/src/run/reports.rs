@@ -1,7 +1,9 @@
 //! The debugging kit's reports, as processes append them to `debug_file`.
 //!
 //! **What.** The text is the one on standard error (`craton_kit`'s `report.rs`): a headline, lines
-//! about the buffer, stacks. A report of a process that was killed meanwhile ends early.
+//! about the buffer, stacks. A line with process and program precedes it, since programs that follow
+//! one another in a process by `exec` share the file. A report of a process that was killed
+//! meanwhile ends early.
 
 use craton_lab::format::count;
 
@@ -47,6 +49,7 @@ pub struct Lost {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub pid: u32,
+    pub program: String,
     pub kind: String,
     pub message: String,
     pub details: Vec<String>,
@@ -56,21 +59,33 @@ pub struct Report {
     pub stacks: Vec<(Role, Vec<RawFrame>)>,
 }
 
-/// A process's reports.
+/// A program's reports in a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reports {
+    pub program: String,
     pub all: Vec<Report>,
     /// Buffers that the process lost, also those that have no report.
     pub lost_objects: u64,
 }
 
-pub fn parse(pid: u32, text: &str) -> Reports {
-    let mut found = Reports::default();
-    let mut is_open = false;
+/// By program, in their order.
+pub fn parse(pid: u32, text: &str) -> Vec<Reports> {
+    let mut programs: Vec<Reports> = Vec::new();
+    let (mut at, mut is_open) = (0, false);
     for line in text.lines().filter_map(|line| line.strip_prefix("craton: ")) {
-        if let Some((kind, message)) = line.strip_prefix("BUG ").and_then(|rest| rest.split_once(": ")) {
-            let report = Report { pid, kind: kind.to_owned(), message: message.to_owned(), ..Report::default() };
-            found.all.push(report);
+        let program = program(line);
+        if let Some(name) = program.or(programs.is_empty().then_some("")) {
+            at = programs.iter().position(|known| known.program == name).unwrap_or(programs.len());
+            if at == programs.len() {
+                programs.push(Reports { program: name.to_owned(), ..Reports::default() });
+            }
+        }
+        let found = &mut programs[at];
+        if program.is_some() {
+            is_open = false;
+        } else if let Some((kind, message)) = line.strip_prefix("BUG ").and_then(|rest| rest.split_once(": ")) {
+            let (kind, message, program) = (kind.to_owned(), message.to_owned(), found.program.clone());
+            found.all.push(Report { pid, program, kind, message, ..Report::default() });
             is_open = true;
         } else if let (Some(detail), true) = (line.strip_prefix("  "), is_open) {
             found.all.last_mut().into_iter().for_each(|report| report.add(detail));
@@ -81,8 +96,15 @@ pub fn parse(pid: u32, text: &str) -> Reports {
             }
         }
     }
-    found.all.iter_mut().for_each(Report::count_lost);
-    found
+    programs.iter_mut().flat_map(|found| &mut found.all).for_each(Report::count_lost);
+    programs
+}
+
+/// `reports of process 12 (sh)`.
+fn program(line: &str) -> Option<&str> {
+    let (pid, name) = line.strip_prefix("reports of process ")?.split_once(" (")?;
+    pid.parse::<u32>().ok()?;
+    name.strip_suffix(')')
 }
 
 impl Report {

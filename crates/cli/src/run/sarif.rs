@@ -19,10 +19,12 @@ const ROOT: &str = "%SRCROOT%";
 /// The run that made the findings.
 pub struct Invocation<'a> {
     pub command: &'a [String],
+    /// CMD.
+    pub program: &'a str,
     /// Of `craton`.
     pub status: u8,
-    /// Whether anything was checked.
-    pub is_served: bool,
+    /// Why CMD's process was not checked.
+    pub unserved: Option<&'a str>,
     pub notes: &'a [String],
 }
 
@@ -30,8 +32,10 @@ pub fn text(findings: &[Finding], invocation: &Invocation<'_>, root: &Path) -> S
     let rules: Vec<Value> = KINDS.iter().map(rule).collect();
     let results: Vec<Value> =
         findings.iter().filter(|finding| !finding.is_suppressed()).map(|finding| result(finding, root)).collect();
-    let note = |text: &String| json!({ "level": "note", "message": { "text": text } });
-    let notes: Vec<Value> = invocation.notes.iter().map(note).collect();
+    let note = |level: &str, text: &str| json!({ "level": level, "message": { "text": text } });
+    let unserved = invocation.unserved.map(|text| note("error", text));
+    let notes = invocation.notes.iter().map(|text| note("note", text));
+    let notes: Vec<Value> = unserved.into_iter().chain(notes).collect();
     let document = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -42,7 +46,7 @@ pub fn text(findings: &[Finding], invocation: &Invocation<'_>, root: &Path) -> S
                 "rules": rules,
             }},
             "invocations": [{
-                "executionSuccessful": invocation.is_served,
+                "executionSuccessful": invocation.unserved.is_none(),
                 "commandLine": invocation.command.join(" "),
                 "arguments": invocation.command.iter().skip(1).collect::<Vec<_>>(),
                 "exitCode": invocation.status,
@@ -89,7 +93,11 @@ fn result(finding: &Finding, root: &Path) -> Value {
         "stacks": finding.stacks().map(|(role, calls)| stack(role, calls, root)).collect::<Vec<_>>(),
         "partialFingerprints": { "kindAndFunctions/v1": format!("{:016x}", finding.fingerprint()) },
         "occurrenceCount": finding.times.max(1),
-        "properties": { "processes": finding.processes, "details": finding.details },
+        "properties": {
+            "processes": finding.processes,
+            "programs": finding.programs,
+            "details": finding.details,
+        },
     });
     if let Some(i) = index(&finding.kind) {
         value["ruleIndex"] = json!(i);

@@ -1,11 +1,11 @@
 //! `craton run` where a process stays. At exit processes send [`record`]s to a [`Listener`]; one
 //! that ends by a signal or `_exit` leaves its page of statistics, and gets a sentence ([`ended`]).
 
-use super::checked::Checked;
-use super::group::Group;
+use super::checked::{Checked, Seen};
 use super::listener::{Listener, Sent};
 use super::record::{self, Record};
 use super::traces::Traces;
+use super::unserved::{Main, running, still_run};
 use super::{ended, forward};
 use crate::args;
 use crate::failure::Failure;
@@ -17,6 +17,8 @@ use crate::terminal::{Stream, plain, say};
 use craton_inspect::Published;
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
+use craton_os::cgroup::Events;
+use craton_tables::options::RUN_FOLDER;
 use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
@@ -54,13 +56,14 @@ pub fn run(
 
     let listener = Listener::start(file, args.stats_json.is_some())
         .map_err(|e| format!("cannot listen in {}: {e}", directory.path().display()))?;
-    let (group, start_ns) = (Group::ours(), now_ns());
+    let (before, start_ns) = (Events::now(), now_ns());
     forward::start();
     let mut child = command.spawn().map_err(|e| program::cannot_start(&args.command[0], &e))?;
     forward::to(&child);
-    let status = forward::until_end(&child)
-        .and_then(|()| child.wait())
-        .map_err(|e| format!("cannot wait for {}: {e}", args.command[0].display()))?;
+    let ended = forward::until_end(&child);
+    let main = Main::of(child.id());
+    let status =
+        ended.and_then(|()| child.wait()).map_err(|e| format!("cannot wait for {}: {e}", args.command[0].display()))?;
 
     let sent = listener.end();
     if let Some(wanted) = options::stats_file(asked).map(Path::new) {
@@ -72,23 +75,32 @@ pub fn run(
     let is_left = |p: &Published| !exited.contains(&p.pid.into()) && p.since_ns >= start_ns;
     let left: Vec<Published> = Published::in_folder(&pages).into_iter().filter(is_left).collect();
     records.extend(left.iter().map(Record::of));
+    let running = still_run(&running(directory.path()));
+    let every: Vec<Published> =
+        Published::all_in_folder(&pages).into_iter().filter(|p| p.since_ns >= start_ns).collect();
+    let unserved = match records.is_empty() {
+        true => Some(format!("nothing was served: {}", why_nothing(status, args))),
+        false => main.unserved(&args.command[0], &records, &every),
+    };
     if let Some(traces) = traces {
         let name =
             |pid: u32| records.iter().rfind(|record| record.pid == u64::from(pid)).map(|record| record.exe.clone());
-        say(&traces.end(name).unwrap_or_default());
+        say(&traces.end(name, unserved.as_deref()).unwrap_or_default());
     }
     if args.stats || checked.is_some() {
-        say(&ended::sentences(&left, child.id(), status, Group::ours().since(group)));
+        say(&ended::sentences(&left, &main, status, Events::now().since(before)));
     }
-    if args.stats || checked.is_some() && records.is_empty() {
-        say(&report(&records, status, args));
+    if args.stats {
+        let lines = [&unserved, &running].into_iter().flatten().map(|text| format!("craton: {text}\n"));
+        let table = if records.is_empty() { String::new() } else { table(&records) };
+        say(&format!("{}{table}", lines.collect::<String>()));
     }
-    let is_served = !records.is_empty();
     if let Some(json) = &mut json {
         json.document(&Document::new("run", &command_line(), &[], records, &Ratios::default()))?;
     }
     let status = code(status);
-    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, is_served, &left));
+    let seen = Seen { left: &left, main: &main, unserved, running };
+    let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, seen));
     status.map(ExitCode::from)
 }
 
@@ -108,17 +120,17 @@ fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
-    if !records.is_empty() {
-        let head = "craton: processes served, with their last statistics";
-        return format!("{}{head}\n{}", largest(records), record::show(records, Stream::Err.width()));
-    }
+fn table(records: &[Record]) -> String {
+    let head = "craton: processes served, with their last statistics";
+    format!("{}{head}\n{}", largest(records), record::show(records, Stream::Err.width()))
+}
+
+fn why_nothing(status: ExitStatus, args: &args::Run) -> String {
     let why = match status.signal() {
         Some(signal) => format!("signal {signal} ended it before the library was loaded"),
         None => program::why_not_served(&args.command[0], "its processes ended before the library was loaded"),
     };
-    let name = plain(&args.command[0].to_string_lossy());
-    format!("craton: nothing was served: no process of {name} reported; {why}\n")
+    format!("no process of {} reported; {why}", plain(&args.command[0].to_string_lossy()))
 }
 
 /// The largest process's ledger.
@@ -136,7 +148,7 @@ fn code(status: ExitStatus) -> u8 {
 
 fn directory() -> io::Result<TempDir> {
     let own = Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())
+    tempfile::Builder::new().prefix(RUN_FOLDER).permissions(own).tempdir_in(place())
 }
 
 /// Absolute, since the program may change its directory, and valid in an option.

@@ -52,26 +52,29 @@ impl Traces {
     }
 
     /// The sentence about the recordings, if there is something to say; `name` knows processes.
-    pub fn end(&self, name: impl Fn(u32) -> Option<String>) -> Option<String> {
+    /// `unserved`: why one has no recording.
+    pub fn end(&self, name: impl Fn(u32) -> Option<String>, unserved: Option<&str>) -> Option<String> {
         let ours = all(&self.file).filter(|(pid, is)| self.before.get(pid) != Some(&changed(is)));
         let mut recordings: Vec<Recording> =
             ours.map(|(pid, _)| Recording { pid, events: events(&self.path(pid)) }).collect();
         recordings.sort_by_key(|recording| (std::cmp::Reverse(recording.events), recording.pid));
         let file = plain(&self.file.display().to_string());
         let Some(Recording { pid, events }) = recordings.first().copied() else {
-            return Some(format!("craton: no process was recorded: {file} was not written\n"));
+            let why = unserved.map_or(String::new(), |why| format!("; {why}"));
+            return Some(format!("craton: no process was recorded: {file} was not written{why}\n"));
         };
         if let Err(e) = fs::rename(self.path(pid), &self.file) {
             return Some(format!("craton: cannot rename {file}.{pid} to {file}: {e}; the recording is {file}.{pid}\n"));
         }
-        if recordings.len() == 1 {
-            return None;
-        }
         let who = name(pid).map_or(String::new(), |name| format!(" ({})", plain(&name)));
+        if recordings.len() == 1 {
+            return unserved.map(|why| format!("craton: {file} is the recording of process {pid}{who}; {why}\n"));
+        }
         let (processes, events) = (count(recordings.len() as u64), count(events));
+        let why = unserved.map_or(String::new(), |why| format!("; {why}"));
         Some(format!(
             "craton: {processes} processes were recorded; {file} is the largest, of process {pid}{who} with {events} \
-             events; the others are {file}.PID\n"
+             events; the others are {file}.PID{why}\n"
         ))
     }
 }

@@ -1,5 +1,7 @@
-//! Reports of bad pointers and of damaged thread caches.
+//! Reports of bad pointers and of damaged thread caches. The file of `debug_file` gets them with a
+//! stack.
 
+use crate::debug;
 use crate::statics::OBJECT_CACHES;
 use craton_heap::Misuse;
 use craton_heap::size_class;
@@ -8,24 +10,32 @@ use craton_os::{Line, loaded, maps};
 
 pub type Call = &'static str;
 
+/// The kind of a report about a free list.
+const DAMAGE: &str = "damage";
+
+#[cold]
+fn end(kind: &'static str, line: Line) -> ! {
+    line.abort_after(|line| debug::record_report(kind, line))
+}
+
 /// The list leads to something else, or an object without its mark.
 #[cold]
 pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
     let line = Line::new().text("craton: the list of free objects of ");
     let line = line.number(size_class::size_of_class(class) as u64).text(" bytes leads to ").address(at as usize);
-    line.text(", which is no intact one; ").text(CAUSES).abort()
+    end(DAMAGE, line.text(", which is no intact one; ").text(CAUSES))
 }
 
 /// Two owners of an object cannot be undone.
 #[cold]
 pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
-    about_list(class, objects).text(" given out twice; ").text(CAUSES).abort()
+    end(DAMAGE, about_list(class, objects).text(" given out twice; ").text(CAUSES))
 }
 
 /// Objects changed while free.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) -> ! {
-    about_list(class, objects).text(" lost; ").text(CAUSES).abort()
+    end(DAMAGE, about_list(class, objects).text(" lost; ").text(CAUSES))
 }
 
 fn with_name(line: Line, cache: u16) -> Line {
@@ -46,9 +56,9 @@ fn about_list(class: usize, objects: u32) -> Line {
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
-    match misuse {
+    let only_looked_at = matches!(call, "realloc" | "reallocarray" | "malloc_usable_size");
+    let text = match misuse {
         Misuse::Freed { size } => {
-            let only_looked_at = matches!(call, "realloc" | "reallocarray" | "malloc_usable_size");
             let what = if only_looked_at { "already freed: it was a " } else { "double free of a " };
             line.text(what).number(size as u64).text("-byte object")
         }
@@ -84,8 +94,27 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
             line.text("points into memory that is not allocated: it was freed already, or never was an object")
         }
         Misuse::Foreign => foreign(line.text("not allocated by Craton"), pointer as usize),
+    };
+    end(kind(misuse, only_looked_at), text)
+}
+
+/// As the debugging kit names it (docs/debugging.md).
+fn kind(misuse: Misuse, only_looked_at: bool) -> &'static str {
+    match misuse {
+        Misuse::Freed { .. } | Misuse::Unallocated if only_looked_at => "use-after-free",
+        Misuse::Freed { .. } | Misuse::Unallocated => "double-free",
+        Misuse::WrongSize { .. } | Misuse::WrongAlign { .. } => "size-mismatch",
+        Misuse::Inside { .. } | Misuse::InsideLarge { .. } | Misuse::Foreign => "bad-free",
+        Misuse::OtherHeap
+        | Misuse::NoHeap
+        | Misuse::HeapDestroyed
+        | Misuse::HeapStays
+        | Misuse::NoCache
+        | Misuse::CacheDestroyed
+        | Misuse::OfCache { .. }
+        | Misuse::OtherCache { .. }
+        | Misuse::NotCached { .. } => "wrong-cache",
     }
-    .abort()
 }
 
 fn foreign(line: Line, pointer: usize) -> Line {

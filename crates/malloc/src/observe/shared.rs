@@ -18,6 +18,7 @@ use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
+use craton_tables::options::RUN_FOLDER;
 
 const NAME_MOST: usize = 48;
 const PATH_MOST: usize = PATH_MAX + NAME_MOST;
@@ -80,7 +81,9 @@ impl Shared {
         if self.folder().is_empty() {
             return;
         }
-        if let Err(problem) = self.share(segment) {
+        if let Err(problem) = self.share(segment)
+            && !is_of_ended_run(self.folder(), problem)
+        {
             let line = Line::new().text("craton: stats_dir: cannot create a file in ").bytes(self.folder());
             match file_map::reason(problem) {
                 Some(why) => line.text(": ").text(why),
@@ -159,6 +162,13 @@ impl Shared {
             shared_page::remove(&self.path(segment));
         }
     }
+}
+
+/// Whether `craton run` made the folder in the path and has ended since, as it does before a daemon
+/// that it started; it has reported then which processes still ran.
+pub(crate) fn is_of_ended_run(path: &[u8], problem: i32) -> bool {
+    let mut folders = path.split(|byte| *byte == b'/');
+    problem == file_map::NO_FOLDER && folders.any(|folder| folder.starts_with(RUN_FOLDER.as_bytes()))
 }
 
 fn describe(segment: &Segment) {

@@ -3,8 +3,8 @@ use crate::debug;
 use crate::front::{class_failures, class_stats};
 use crate::heaps::api;
 use crate::observe::segment::{Segment, WORDS};
-use crate::observe::telemetry;
 use crate::observe::text::Text;
+use crate::observe::{shared, telemetry};
 use crate::statics::{HEAP, PAGE_HEAP, SEGMENT, STATS, STATS_FILE, STATS_TO};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::{CLASSES, geometry, size_of_class};
@@ -134,9 +134,10 @@ fn append_to_file() {
     // Not under the lock: the page heap's ranks before it, and a listener may take its time.
     let (line, len) = json();
     let file = *STATS_FILE.lock();
-    if !process::append_to_file(&file.0[..=file.1], &line[..len]) {
+    let path = &file.0[..file.1];
+    if !process::append_to_file(&file.0[..=file.1], &line[..len]) && !shared::is_of_ended_run(path, process::errno()) {
         let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
-        let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
+        let line = Line::new().text("craton: stats_file: cannot append to ").bytes(path);
         line.text(": ").text(why).write_to(STATS_TO.load(Relaxed));
     }
 }

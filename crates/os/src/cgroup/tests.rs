@@ -270,3 +270,26 @@ fn this_machine_can_be_asked() {
     assert!(limits.odd.is_none());
     assert!(limits.memory_bytes.is_none_or(|b| b > 1 << 20));
 }
+
+#[test]
+fn the_events_are_those_of_the_tightest_memory_limit() {
+    let tree = v2("/a/b");
+    assert_eq!(Events::under(tree.root()), Events::default());
+    tree.file("sys/fs/cgroup/a/b/memory.max", "max\n").file("sys/fs/cgroup/a/b/memory.events", "max 9\n");
+    assert_eq!(Events::under(tree.root()), Events::default());
+    tree.file("sys/fs/cgroup/a/memory.max", "4096\n");
+    tree.file("sys/fs/cgroup/a/memory.events", "low 0\nmax 3\noom 1\noom_kill 2\noom_group_kill 7\n");
+    let events = Events { limit_bytes: Some(4096), reached: 3, kills: 2 };
+    assert_eq!(Events::under(tree.root()), events);
+    assert_eq!(events.since(Events { reached: 1, ..events }), Events { reached: 2, kills: 0, ..events });
+    tree.file("sys/fs/cgroup/memory.max", "8192\n");
+    assert_eq!(Events::under(tree.root()), events, "the root's is wider");
+
+    let tree = v1();
+    tree.file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2048\n");
+    tree.file("sys/fs/cgroup/memory/a/memory.failcnt", "5\n");
+    tree.file("sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    assert_eq!(Events::under(tree.root()), Events { limit_bytes: Some(2048), reached: 5, kills: 1 });
+    tree.file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_eq!(Events::under(tree.root()), Events::default());
+}

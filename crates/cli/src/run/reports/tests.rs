@@ -16,9 +16,11 @@ craton:   no detail of a report
 
 #[test]
 fn a_report_has_its_lines_and_stacks() {
-    let Reports { all, lost_objects } = parse(7, TEXT);
+    let all = parse(7, TEXT);
+    let [Reports { program, all, lost_objects }] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(program, "");
     let [report] = &all[..] else { panic!("{all:?}") };
-    assert_eq!((report.pid, report.kind.as_str(), report.bytes, lost_objects), (7, "use-after-free", Some(24), 0));
+    assert_eq!((report.pid, report.kind.as_str(), report.bytes, *lost_objects), (7, "use-after-free", Some(24), 0));
     assert_eq!(report.message, "read from a buffer after it was freed");
     assert_eq!(report.details.len(), 2, "{:?}", report.details);
     let frame = |address, symbol: Option<&str>, place: Option<(&str, u64)>| RawFrame {
@@ -39,7 +41,7 @@ fn leaks_are_summed() {
     let leak = |rest: &str| {
         let text =
             format!("craton: BUG leak: nothing leads to a buffer{rest}\ncraton:   buffer 0x10 of 24 bytes, large\n");
-        parse(1, &text).all[0].lost
+        parse(1, &text)[0].all[0].lost
     };
     let lost = |objects, bytes, held_objects, held_bytes| Lost { objects, bytes, held_objects, held_bytes };
     assert_eq!(leak(""), lost(1, 24, 0, 0));
@@ -48,13 +50,27 @@ fn leaks_are_summed() {
     assert_eq!(leak(many), lost(3, 80, 3, 33));
     assert_eq!(lost(3, 80, 3, 33).text(), "3 buffers of 80 bytes; 3 buffers of 33 bytes hang on them");
     assert_eq!(lost(1, 1, 1, 2).text(), "1 buffer of 1 byte; 1 buffer of 2 bytes hangs on it");
-    assert_eq!(parse(1, "craton: leaks: 1200 of 10 buffers, 5 bytes, are lost\n").lost_objects, 1200);
+    assert_eq!(parse(1, "craton: leaks: 1200 of 10 buffers, 5 bytes, are lost\n")[0].lost_objects, 1200);
 }
 
 #[test]
 fn a_report_that_was_cut_is_kept_as_far_as_it_goes() {
     for end in 0..TEXT.len() {
         let found = parse(1, &TEXT[..end]);
-        assert!(found.all.len() <= 1);
+        assert!(found.len() <= 1 && found.iter().all(|found| found.all.len() <= 1));
     }
+}
+
+#[test]
+fn programs_that_follow_one_another_in_a_process_are_kept_apart() {
+    let leaks = |name: &str, n: u64| {
+        format!(
+            "craton: reports of process 7 ({name})\ncraton: BUG leak: nothing leads to a buffer\ncraton: leaks: {n} of 9\n"
+        )
+    };
+    let all = parse(7, &(leaks("a (b)", 1) + &leaks("c", 2) + &leaks("a (b)", 3)));
+    let found: Vec<(&str, u64, usize)> =
+        all.iter().map(|own| (own.program.as_str(), own.lost_objects, own.all.len())).collect();
+    assert_eq!(found, [("a (b)", 4, 2), ("c", 2, 1)]);
+    assert!(all.iter().all(|own| own.all.iter().all(|report| report.program == own.program && report.pid == 7)));
 }

@@ -26,14 +26,15 @@ fn files_that_were_there_before_are_not_this_runs() {
     touch(&file, 7);
     let (traces, setting) = Traces::new(&file).unwrap().unwrap();
     assert_eq!(setting, Setting::parse(format!("trace={}.%p", file.display()).into()).unwrap());
-    let none = traces.end(|_| None).unwrap();
+    let none = traces.end(|_| None, None).unwrap();
     assert!(none.contains("no process was recorded"), "{none}");
+    assert!(traces.end(|_| None, Some("it is static")).unwrap().ends_with("was not written; it is static\n"));
     touch(&file, 8);
-    assert_eq!(traces.end(|_| None), None, "one process needs no line");
+    assert_eq!(traces.end(|_| None, None), None, "one process needs no line");
     assert!(file.exists() && path(&file, 7).exists() && !path(&file, 8).exists());
     touch(&file, 9);
     touch(&file, 10);
-    let several = traces.end(|pid| Some(format!("p{pid}"))).unwrap();
+    let several = traces.end(|pid| Some(format!("p{pid}")), None).unwrap();
     assert!(
         several.contains("2 processes were recorded") && several.contains("process 9 (p9) with 0 events"),
         "{several}"

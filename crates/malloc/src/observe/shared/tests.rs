@@ -45,3 +45,11 @@ fn the_file_counts_along_and_goes_at_exit() {
     assert_eq!(files(&folder), before);
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn only_a_folder_that_craton_run_made_and_removed_needs_no_line() {
+    let gone = |path: &[u8]| is_of_ended_run(path, file_map::NO_FOLDER);
+    assert!(gone(b"/tmp/craton-run-aB3x/stats") && gone(b"/tmp/craton-run-aB3x"));
+    assert!(!gone(b"/tmp/other/stats") && !gone(b"/tmp/my-craton-run-x/stats"));
+    assert!(!is_of_ended_run(b"/tmp/craton-run-aB3x/stats", file_map::IN_USE));
+}
