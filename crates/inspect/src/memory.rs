@@ -57,7 +57,8 @@ pub enum Held<'m> {
     Elsewhere,
 }
 
-pub trait Memory {
+/// Searches read it from several threads.
+pub trait Memory: Sync {
     /// Saves a copy where there is one.
     fn held(&self, _at: u64) -> Held<'_> {
         Held::Elsewhere

@@ -16,7 +16,7 @@ use crate::output::{Output, command};
 use crate::terminal::{plain, say};
 use craton_inspect::{Call, Published};
 use craton_lab::document::Document;
-use craton_lab::format::count;
+use craton_lab::format::{count, plural};
 use craton_lab::ratios::Ratios;
 use std::env;
 use std::ffi::OsStr;
@@ -97,8 +97,8 @@ impl<'a> Checked<'a> {
         for (pid, reports) in &found {
             let told: u64 = reports.all.iter().map(|report| report.lost.objects + report.lost.held_objects).sum();
             if told < reports.lost_objects {
-                let (lost, told) = (count(reports.lost_objects), count(told));
-                self.notes.push(format!("process {pid} has lost {lost} buffers, of which the reports name {told}"));
+                let (lost, told) = (plural(reports.lost_objects, "buffer"), count(told));
+                self.notes.push(format!("process {pid} has lost {lost}, of which the reports name {told}"));
             }
         }
         let all: Vec<_> = found.into_iter().flat_map(|(_, reports)| reports.all).collect();
