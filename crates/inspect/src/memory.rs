@@ -24,7 +24,7 @@ impl Map {
     /// Pages without memory read as zeros.
     pub fn is_anonymous(&self) -> bool {
         let path = self.path.as_str();
-        path.is_empty() || path == "[heap]" || path.starts_with("[stack") || path.starts_with("[anon:")
+        path.is_empty() || path == "[heap]" || path.starts_with("[stack")
     }
 
     pub fn is_device(&self) -> bool {
