@@ -482,8 +482,8 @@ impl<'m> Heap<'m> {
         self.for_each_mark(first, class, carved, |at, is_marked| each(at, !is_marked && !self.unmarked.contains(&at)));
     }
 
-    /// Calls `each` with the first places of a slab of one class, and whether a free object's mark is
-    /// there.
+    /// Calls `each` with the first places of a slab of one class, and whether each has the mark of
+    /// a free object.
     pub(crate) fn for_each_mark(&self, first: u64, class: u8, carved: u64, mut each: impl FnMut(u64, bool)) {
         let (start, size) = (self.address(first), self.class(class).map_or(1, |c| c.object));
         let len = (carved * size + 8) as usize;

@@ -25,6 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Objects that a search fetches at a time, and words that it looks up.
 pub(crate) const BATCH: usize = 64;
+/// Of the processor's cache, in bytes, and those of an object that a search fetches.
+const LINE: usize = 64;
+const LINES: usize = 4;
 const NO_RUN: u32 = u32::MAX;
 
 /// A set of numbers.
@@ -301,13 +304,14 @@ impl<'m> Objects<'m> {
         reader.for_each_word(object.start, object.start + object.size, each);
     }
 
-    /// Brings objects' first words into the processor's cache: it waits for many at once, where a
-    /// search along pointers would wait for each.
+    /// Brings objects' first lines into the processor's cache: it waits for many at once, where a
+    /// search along pointers would wait for each. Behind them it reads ahead by itself.
     pub fn fetch(&self, reader: &Reader<'_>, all: &[Found]) {
+        let lines = |bytes: &[u8]| bytes.iter().step_by(LINE).take(LINES).fold(0, |all, byte| all ^ byte);
         let first = |found: &Found| match self.bytes_of(*found) {
-            Some((_, bytes)) => bytes.first().copied().unwrap_or(0),
+            Some((_, bytes)) => lines(bytes),
             None => match reader.memory.held(self.object(*found).start) {
-                Held::Bytes(bytes) => bytes.first().copied().unwrap_or(0),
+                Held::Bytes(bytes) => lines(&bytes[..bytes.len().min(LINE)]),
                 Held::Zeros(_) | Held::Elsewhere => 0,
             },
         };
