@@ -19,7 +19,8 @@ done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Keeps MIB in 4096 lists of objects of SIZE bytes (0: of 16 to 255), and answers each byte of its
+# Keeps MIB in 4096 lists of objects of SIZE bytes (0: of 16 to 255), prints the address of the first
+# object, and answers each byte of its
 # input with the longest gap between two readings of the clock since the last answer.
 cat >"$dir/holds.c" <<'C'
 #include <poll.h>
@@ -33,7 +34,7 @@ static double now(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec + t.tv_nsec / 1e9;
 }
-static void **heads[4096];
+static void **heads[4096], **first;
 int main(int argc, char **argv) {
   size_t left = atol(argv[1]) << 20, wanted = atol(argv[2]);
   unsigned long x = 88172645463325252ul;
@@ -42,9 +43,10 @@ int main(int argc, char **argv) {
     size_t size = wanted ? wanted : 16 + x % 240;
     void **p = memset(malloc(size), 1, size);
     p[0] = heads[x % 4096], heads[x % 4096] = p;
+    if (!first) first = p;
     left -= size < left ? size : left;
   }
-  puts("ready"), fflush(stdout);
+  printf("%p\n", (void *)first), fflush(stdout);
   double last = now(), longest = 0;
   for (unsigned n = 0;; n++) {
     double t = now();
@@ -61,11 +63,11 @@ C
 cc -O2 -o "$dir/holds" "$dir/holds.c"
 
 measure() { # WHAT SIZE: a row for each command
-  local i task line median begun
+  local i task line median begun first
   coproc HOLDS { exec "$release/craton" run -- "$dir/holds" 1024 "$2"; }
   local pid=$HOLDS_PID in=${HOLDS[1]} out=${HOLDS[0]}
-  read -r -u "$out" line
-  for task in stats leaks users verify "save $dir/core"; do
+  read -r -u "$out" first
+  for task in stats leaks "refs $first" users verify "save $dir/core"; do
     : >"$dir/stops" >"$dir/wholes"
     for ((i = 0; i < runs; i++)); do
       printf x >&"$in" && read -r -u "$out" line

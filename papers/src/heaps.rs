@@ -41,11 +41,6 @@ pub trait Heap: Store + Sized {
 
     fn tree_slot(&self) -> u64;
 
-    /// The application's timer calls it.
-    fn maintain(&self, now_ms: u64) {
-        let _ = now_ms;
-    }
-
     /// Where the heap counts.
     fn count(&self) -> Option<&dyn Count>;
 

@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    Group, Heap, Leaks, Log, Stats, Verdict, dump, histogram, leaks, log, refs, save, stats, users, verify, whatis,
+    Group, Heap, LeakSite, Leaks, Log, Stats, Verdict, dump, histogram, leaks, log, refs, save, stats, users, verify,
+    whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;
@@ -188,8 +189,8 @@ fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usi
 
 fn stats_text(name: &str, found: &Stats) -> String {
     let mut text = format!(
-        "{name}: {} live objects, {}; the heap is at {:#x}, with {} of address space\n",
-        format::count(found.objects),
+        "{name}: {}, {}; the heap is at {:#x}, with {} of address space\n",
+        format::plural(found.objects, "live object"),
         format::bytes(found.bytes),
         found.base,
         format::bytes(found.granted_bytes)
@@ -226,52 +227,45 @@ fn stats_text(name: &str, found: &Stats) -> String {
     }
     if found.buffers + found.waiting > 0 {
         text += &format!(
-            "\ndebugging kit, or samples of guard_sample: {} live buffers ({}), {} freed ones that wait ({})\n",
-            format::count(found.buffers),
+            "\ndebugging kit, or samples of guard_sample: {} ({}), {} that wait ({})\n",
+            format::plural(found.buffers, "live buffer"),
             format::bytes(found.buffer_bytes),
-            format::count(found.waiting),
+            format::plural(found.waiting, "freed one"),
             format::bytes(found.waiting_bytes)
         );
     }
     if found.broken > 0 {
-        text += &format!("\nthe heap is broken in {} places; `craton core verify` shows them\n", found.broken);
+        text += &format!(
+            "\nthe heap is broken in {}; `craton core verify` shows more\n",
+            format::plural(found.broken, "place")
+        );
     }
     text
 }
 
 fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     let mut text = format!(
-        "{name}: {} objects lost, {}, of {} objects, {}; searched {} of registers, stacks and data\n",
-        format::count(found.lost_objects),
+        "{name}: {}, {}, of {}, {}; searched {} of registers, stacks and data\n",
+        format::plural(found.lost_objects, "lost object"),
         format::bytes(found.lost_bytes),
-        format::count(found.objects),
+        format::plural(found.objects, "live object"),
         format::bytes(found.bytes),
         format::bytes(found.root_bytes)
     );
     if found.groups.is_empty() {
         return text;
     }
-    // By the top object's size: number, and sums with the objects below.
-    let mut sizes: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
-    for group in &found.groups {
-        let sum = sizes.entry(group.object_bytes).or_default();
-        *sum = [sum[0] + 1, sum[1] + group.objects, sum[2] + group.bytes];
-    }
-    let rows = sizes.into_iter().map(|(size, [tops, objects, bytes])| {
-        [size, tops, objects].map(format::count).into_iter().chain([format::bytes(bytes)]).collect()
+    let most = if all { usize::MAX } else { SHOWN };
+    let rows = sizes(&found.groups, most).into_iter().map(|row| {
+        let counts = [row.tops, row.objects].map(format::count);
+        [range(row.least, row.most)].into_iter().chain(counts).chain([format::bytes(row.bytes)]).collect()
     });
     text += &format!("\n{}\n", table(&["size", "lost", "with those below", "bytes"], rows, &[]));
-    let most = if all { usize::MAX } else { SHOWN };
     for site in found.sites.iter().take(most) {
-        let [roots, objects, bytes] = [site.roots, site.objects, site.bytes].map(format::count);
-        text += &format!(
-            "{roots} lost objects ({objects} with those below them, {bytes} bytes), such as {:#x}, allocated at:\n",
-            site.example
-        );
-        site.stack
-            .iter()
-            .enumerate()
-            .for_each(|(i, frame)| text += &format!("    #{i} {}\n", plain(&frame.to_string())));
+        text += &site_text(site);
+    }
+    if let more @ 1.. = found.sites.len().saturating_sub(most) {
+        text += &format!("and from {}; --all shows them\n", format::plural(more as u64, "other stack"));
     }
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
@@ -291,14 +285,65 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     text
 }
 
+/// Tops of some sizes; sums with the objects below them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sizes {
+    least: u64,
+    most: u64,
+    tops: u64,
+    objects: u64,
+    bytes: u64,
+}
+
+/// A row for each size, or for each power of two where there are more than `rows`.
+fn sizes(groups: &[Group], rows: usize) -> Vec<Sizes> {
+    let by = |key: &dyn Fn(u64) -> u64| {
+        let mut all: BTreeMap<u64, Sizes> = BTreeMap::new();
+        for group in groups {
+            let size = group.object_bytes;
+            let row = Sizes { least: size, most: size, tops: 0, objects: 0, bytes: 0 };
+            let row = all.entry(key(size)).or_insert(row);
+            (row.least, row.most) = (row.least.min(size), row.most.max(size));
+            (row.tops, row.objects, row.bytes) = (row.tops + 1, row.objects + group.objects, row.bytes + group.bytes);
+        }
+        all.into_values().collect::<Vec<_>>()
+    };
+    let each = by(&|size| size);
+    if each.len() <= rows { each } else { by(&|size| u64::from(size.max(1).next_power_of_two().ilog2())) }
+}
+
+fn range(least: u64, most: u64) -> String {
+    if least == most { format::count(least) } else { format!("{} to {}", format::count(least), format::count(most)) }
+}
+
+fn site_text(site: &LeakSite) -> String {
+    let LeakSite { roots, objects, bytes, least_bytes, most_bytes, .. } = site;
+    let sizes = match least_bytes == most_bytes {
+        true => byte_count(*least_bytes),
+        false => format!("{} bytes", range(*least_bytes, *most_bytes)),
+    };
+    let below = match (objects == roots, *roots) {
+        (true, 1) => String::new(),
+        (true, _) => format!(" ({})", byte_count(*bytes)),
+        (false, 1) => format!(" ({} with those below it, {})", format::count(*objects), byte_count(*bytes)),
+        (false, _) => format!(" ({} with those below them, {})", format::count(*objects), byte_count(*bytes)),
+    };
+    let lost = format::plural(*roots, "lost object");
+    let example = if *roots == 1 { "at" } else { "such as" };
+    let mut text = format!("{lost} of {sizes}{below}, {example} {:#x}, allocated at:\n", site.example);
+    for (i, frame) in site.stack.iter().enumerate() {
+        text += &format!("    #{i} {}\n", plain(frame));
+    }
+    text
+}
+
 fn byte_count(bytes: u64) -> String {
-    format!("{} byte{}", format::count(bytes), if bytes == 1 { "" } else { "s" })
+    format::plural(bytes, "byte")
 }
 
 fn log_text(name: &str, found: &Log) -> String {
-    let (count, kept) = (format::count(found.count), format::count(found.kept));
-    let mut text =
-        format!("{name}: {count} transactions since the start; the log has the last {kept}, the newest first\n");
+    let (count, kept) = (format::plural(found.count, "transaction"), format::count(found.kept));
+    let mut text = format!("{name}: {count} since the start; the log has the last {kept}, the newest first\n");
     for t in &found.transactions {
         let action = if t.action == "alloc" { "allocated" } else { "freed" };
         text += &format!("#{}: {:#x}, {}, {action} {}\n", t.number, t.address, byte_count(t.bytes), t.who);
@@ -307,9 +352,9 @@ fn log_text(name: &str, found: &Log) -> String {
 }
 
 fn verify_text(name: &str, found: &Verdict) -> String {
-    let (spans, free) = (format::count(found.spans), format::count(found.free));
+    let (spans, free) = (format::count(found.spans), format::plural(found.free, "object"));
     let mut text = match found.broken.first() {
-        None => format!("{name}: the heap is intact: {spans} slabs and large objects, {free} objects on free lists\n"),
+        None => format!("{name}: the heap is intact: {spans} slabs and large objects, {free} on free lists\n"),
         Some(first) => format!("{name}: the heap is broken at {:#x}: {} ({})\n", first.address, first.what, first.rule),
     };
     for broken in found.broken.iter().skip(1) {

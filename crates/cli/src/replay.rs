@@ -135,7 +135,7 @@ pub fn notes(trace: &Trace<'_>) -> String {
         Some(0) => {}
         Some(n) => {
             text += &format!(
-                "{} later events were dropped: the limit is {} (trace_events), or the file could not grow\n",
+                "later events that were dropped: {}; the limit is {} (trace_events), or the file could not grow\n",
                 format::count(n),
                 format::count(trace.header().bound)
             );

@@ -74,6 +74,51 @@ fn who_had_a_buffer_and_where_lost_ones_come_from_is_known() {
     assert!(program.end());
 }
 
+/// Loses objects of many sizes by one call, and one object by another.
+const LOSES_MANY: &str = "\
+    __attribute__((noinline)) void loses(int n) { void **p = malloc(n); p[0] = 0; }\n\
+    __attribute__((noinline)) void loses_one(void) { void **p = malloc(5000), **q = malloc(77); p[0] = q; q[0] = 0; }\n\
+    int main(void) {\n\
+        for (volatile int n = 1; n <= 30; n++) loses(16 * n);\n\
+        loses_one(); wipe(); wait_here(); return 0;\n\
+    }\n";
+
+#[test]
+fn lost_objects_of_many_sizes_are_one_site_and_few_rows() {
+    let place = Place::new("core-sizes");
+    let program = Program::start_with(&place, "many", LOSES_MANY, &["debug=audit"]);
+    let (found, status) = program.row(&["leaks"]);
+    let site = |name| found["sites"].as_array().unwrap().iter().find(|site| comes_from(site, name)).unwrap();
+    let of = |site: &Value| ["roots", "objects", "bytes", "least_bytes", "most_bytes"].map(|name| number(site, name));
+    assert_eq!((of(site("loses")), status), ([30, 30, 16 * 465, 16, 480], 1), "{found}");
+    assert_eq!(of(site("loses_one")), [1, 2, 5077, 5000, 5000], "{found}");
+    let text = said(&mut craton(["core", "--pid", &program.pid(), "leaks"])).out;
+    assert!(text.contains("30 lost objects of 16 to 480 bytes (7,440 bytes), such as 0x"), "{text}");
+    assert!(text.contains("1 lost object of 5,000 bytes (2 with those below it, 5,077 bytes), at 0x"), "{text}");
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains("size  lost")).skip(1).collect();
+    let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.split("  ").map(str::trim).collect()).collect();
+    let sizes: Vec<&str> = rows.iter().take(6).map(|row| *row.iter().find(|cell| !cell.is_empty()).unwrap()).collect();
+    assert_eq!(sizes, ["16", "32", "48 to 64", "80 to 128", "144 to 256", "272 to 480"], "{text}");
+    let all = said(&mut craton(["core", "--pid", &program.pid(), "leaks", "--all"])).out;
+    assert!(all.lines().any(|line| line.trim_start().starts_with("464 ")), "a row for each size: {all}");
+    assert!(program.end());
+}
+
+#[test]
+fn samples_of_one_stack_are_one_site() {
+    let place = Place::new("core-sampled");
+    let loses = LOSES_MANY.replace("n <= 30", "n <= 3");
+    let program = Program::start_with(&place, "sampled", &loses, &["guard_sample=1"]);
+    let (found, _) = program.row(&["leaks"]);
+    let sites = found["sites"].as_array().unwrap();
+    let of_loop: Vec<&Value> = sites.iter().filter(|site| comes_from(site, "loses")).collect();
+    assert!(of_loop.len() == 1 && number(of_loop[0], "roots") == 3, "{found}");
+    assert_eq!(["least_bytes", "most_bytes"].map(|name| number(of_loop[0], name)), [16, 48], "{found}");
+    let stacks: Vec<&Value> = sites.iter().map(|site| &site["stack"]).collect();
+    assert!(stacks.iter().enumerate().all(|(i, stack)| !stacks[..i].contains(stack)), "{found}");
+    assert!(program.end());
+}
+
 #[test]
 fn closed_pages_are_explained_and_need_not_be_read() {
     let place = Place::new("core-guard");

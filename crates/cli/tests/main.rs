@@ -5,6 +5,7 @@ mod compare;
 mod core;
 mod core_copy;
 mod core_kit;
+mod dashboard;
 mod documents;
 mod heap;
 mod interrupts;

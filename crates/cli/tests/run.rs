@@ -488,3 +488,46 @@ fn what_the_memory_of_the_largest_process_was_for_is_shown_at_its_exit() {
     let wrong = self::said(&mut craton(["run", "--stats-json", &file, "--", "true"]));
     assert!(wrong.status == 2 && wrong.err.contains("--stats"), "{}", wrong.err);
 }
+
+/// Prints whether the kernel takes names of mappings, the option afterwards, and the library's
+/// names.
+const NAMES: &str = "\
+    #define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+    #include <sys/mman.h>\n#include <sys/prctl.h>\n\
+    int main(void) {\n\
+        void *page = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+        int takes = prctl(0x53564d41, 0, page, 4096, \"probe\") == 0;\n\
+        char *huge = malloc(40 << 20), line[512], value[16] = \"\"; huge[0] = 1;\n\
+        long (*get)(const char *, char *, size_t) = dlsym(RTLD_DEFAULT, \"craton_option_get\");\n\
+        get(\"name_mappings\", value, sizeof value);\n\
+        printf(\"takes %d option %s\", takes, value);\n\
+        FILE *maps = fopen(\"/proc/self/maps\", \"r\");\n\
+        while (fgets(line, sizeof line, maps)) {\n\
+            char *name = strstr(line, \"[anon:craton: \");\n\
+            if (name) printf(\" %.*s\", (int)strcspn(name, \"\\n\"), name);\n\
+        }\n\
+        return 0;\n\
+    }\n";
+
+#[test]
+fn mappings_have_names_where_the_kernel_takes_them() {
+    let place = Place::new("names");
+    let program = place.compile("names", NAMES, &["-ldl"]);
+    let run = |value: &str| {
+        let said = said(&mut craton(["run", "-o", &format!("name_mappings={value}"), "--", &program]));
+        assert!(said.status == 0 && said.err.is_empty(), "{}", said.err);
+        said.out
+    };
+    let off = run("0");
+    assert!(off.ends_with("option 0"), "{off}");
+    let on = run("1");
+    if off.starts_with("takes 1") {
+        assert!(on.starts_with("takes 1 option 1"), "{on}");
+        for name in ["heap", "metadata", "huge objects and caches", "tables"] {
+            assert!(on.contains(&format!("[anon:craton: {name}]")), "{name}: {on}");
+        }
+    } else {
+        // The first refusal turned them off.
+        assert_eq!(on, "takes 0 option 0");
+    }
+}

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
 /// As many 800-byte objects as fit into 40 MB, from one function; a large and a huge object.
-const HOLDS: &str = "__attribute__((noinline)) void *keep(int n) { return memset(malloc(n), 1, n); }\n\
+pub const HOLDS: &str = "__attribute__((noinline)) void *keep(int n) { return memset(malloc(n), 1, n); }\n\
     int main(void) {\n\
         for (int i = 0; i < 50000; i++) keep(800);\n\
         keep(1 << 20); keep(40 << 20);\n\
@@ -16,19 +16,19 @@ const HOLDS: &str = "__attribute__((noinline)) void *keep(int n) { return memset
     }\n";
 
 /// Ends when dropped.
-struct Serving {
+pub struct Serving {
     child: Child,
     address: String,
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Serving {
-    fn start(args: &[&str]) -> Self {
+    pub fn start(args: &[&str]) -> Self {
         let mut command = craton([&["serve", "--listen", "0", "--every", "0.1"], args].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -57,7 +57,7 @@ impl Serving {
         Answer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address))
     }
 
@@ -88,7 +88,7 @@ impl Drop for Serving {
 }
 
 /// Name with labels, and value; checks the form of the text.
-fn metrics(text: &str) -> Vec<(String, f64)> {
+pub fn metrics(text: &str) -> Vec<(String, f64)> {
     let mut family = "";
     let mut all = Vec::new();
     for line in text.lines() {
@@ -215,6 +215,24 @@ fn a_profile_s_difference_has_what_came_between_two_moments() {
 }
 
 #[test]
+fn under_audit_there_is_what_lives_and_nothing_else() {
+    let place = Place::new("serve-audit");
+    let program = Program::start_with(&place, "holds", HOLDS, &["debug=audit"]);
+    let serving = Serving::start(&[&program.pid()]);
+    let of = |query: &str| format!("/api/processes/{}/profile{query}", program.pid());
+    let live = serving.json(&of(""));
+    assert!(live["exact_objects"].as_u64().unwrap() >= 50_000, "{}", live["exact_objects"]);
+    for measure in ["captive", "peak", "total", "short"] {
+        let answer = serving.get(&of(&format!("?measure={measure}")));
+        assert!(answer.status == 400 && answer.body.contains("debug=audit"), "{measure}: {}", answer.body);
+        assert!(!answer.body.contains("0x"), "{measure}: {}", answer.body);
+    }
+    let captive = serving.get(&of("?measure=captive"));
+    assert!(captive.body.contains("captive bytes do not exist under debug=audit"), "{}", captive.body);
+    assert!(program.end());
+}
+
+#[test]
 fn a_process_that_dies_keeps_its_last_numbers() {
     let place = Place::new("serve-dies");
     let (program, other) = (Program::start(&place, "holds", HOLDS), Program::start(&place, "other", HOLDS));
@@ -305,14 +323,39 @@ fn foreign_names_and_methods_are_refused() {
         assert_eq!(with_host(host).status, 200, "{host}");
     }
     assert_eq!(serving.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").status, 400);
-    for method in ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"] {
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
         let answer = serving.send(&format!("{method} /api HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-        assert!(answer.status == 405 && answer.head.contains("Allow: GET"), "{method}: {}", answer.head);
+        assert!(answer.status == 405 && answer.head.contains("Allow: GET, HEAD\r\n"), "{method}: {}", answer.head);
     }
+    let two = "GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n";
+    assert_eq!(serving.send(two).status, 400);
+    let body = "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(serving.send(body).status, 413);
+    assert_eq!(serving.send("GET / HTTP/3.0\r\nHost: localhost\r\n\r\n").status, 505);
     assert_eq!(serving.send("what\r\n\r\n").status, 400);
     assert_eq!(serving.send(&format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(20_000))).status, 431);
     // It still answers.
     assert_eq!(serving.get("/api").status, 200);
+}
+
+#[test]
+fn head_answers_as_get_without_the_body() {
+    let place = Place::new("serve-head");
+    let program = Program::start(&place, "holds", HOLDS);
+    let serving = Serving::start(&[&program.pid()]);
+    for path in ["/", "/style.css", "/api/nothing"] {
+        let ask = |method: &str, end: &str| {
+            serving.send(&format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: {end}\r\n\r\n"))
+        };
+        let (get, head) = (ask("GET", "close"), ask("HEAD", "close"));
+        assert_eq!((head.status, &head.head, head.body.as_str()), (get.status, &get.head, ""), "{path}");
+        assert!(!get.body.is_empty() && get.head.contains(&format!("Content-Length: {}\r\n", get.body.len())));
+    }
+    // The next answer on a connection follows at once.
+    let two = "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api HTTP/1.1\r\nHost: localhost\r\n\
+               Connection: close\r\n\r\n";
+    let both = serving.send(two);
+    assert!(both.body.starts_with("HTTP/1.1 200 OK\r\n"), "{}", both.body);
 }
 
 #[test]

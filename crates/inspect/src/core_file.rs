@@ -10,11 +10,11 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{LittleEndian as LE, ReadCache};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Offsets in a thread's status; and the bytes behind its registers.
 pub(crate) const STATUS_ID: usize = 32;
@@ -59,8 +59,8 @@ pub struct CoreFile {
     segments: Vec<Segment>,
     notes: Notes,
     maps: Vec<Map>,
-    opened: RefCell<BTreeMap<String, Option<File>>>,
-    missing: RefCell<BTreeSet<String>>,
+    opened: Mutex<BTreeMap<String, Option<File>>>,
+    missing: Mutex<BTreeSet<String>>,
 }
 
 impl CoreFile {
@@ -101,16 +101,16 @@ impl CoreFile {
         let maps = segments.iter().map(map).collect();
         // Without it, reads do.
         let bytes = file.metadata().and_then(|is| FileBytes::new(&file, is.len() as usize)).ok();
-        Ok(Self { name, file, bytes, segments, notes, maps, opened: RefCell::default(), missing: RefCell::default() })
+        Ok(Self { name, file, bytes, segments, notes, maps, opened: Mutex::default(), missing: Mutex::default() })
     }
 
     fn read_file(&self, at: u64, into: &mut [u8]) -> usize {
         let i = self.notes.mapped.partition_point(|mapped| mapped.start <= at);
         let Some(mapped) = i.checked_sub(1).map(|i| &self.notes.mapped[i]).filter(|m| at < m.end) else { return 0 };
-        let mut opened = self.opened.borrow_mut();
+        let mut opened = lock(&self.opened);
         let file = opened.entry(mapped.path.clone()).or_insert_with(|| {
             // A replaced file's name ends in " (deleted)".
-            let missing = |error| self.missing.borrow_mut().insert(format!("{}: {error}", mapped.path));
+            let missing = |error| lock(&self.missing).insert(format!("{}: {error}", mapped.path));
             File::open(&mapped.path).map_err(missing).ok()
         });
         let len = (mapped.end - at).min(into.len() as u64) as usize;
@@ -120,6 +120,11 @@ impl CoreFile {
         into[read..len].fill(0);
         if read > 0 { len } else { 0 }
     }
+}
+
+/// A thread that died while it held the lock left whole values.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
@@ -263,6 +268,6 @@ impl Memory for CoreFile {
         let advice =
             "what the process only read of it is not known; --exe FILE names the program if it lies elsewhere now";
         let told = |what: &String| format!("a mapped file is not there: {what}; {advice}");
-        self.missing.borrow().iter().map(told).collect()
+        lock(&self.missing).iter().map(told).collect()
     }
 }

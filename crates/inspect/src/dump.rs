@@ -67,7 +67,7 @@ fn printable(bytes: &[u8]) -> String {
     bytes.iter().map(shown).collect()
 }
 
-fn target(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, word: u64) -> String {
+fn target(heap: &Heap<'_>, objects: &Objects<'_>, names: &Names<'_>, word: u64) -> String {
     if let Some((_, object)) = objects.around(word) {
         return match word - object.start {
             0 => format!("object of {} bytes", object.size),

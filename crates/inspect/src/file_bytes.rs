@@ -16,6 +16,11 @@ pub struct FileBytes {
     len: usize,
 }
 
+// SAFETY: the mapping is only read while it is there, and its drop needs it alone.
+unsafe impl Send for FileBytes {}
+// SAFETY: as above.
+unsafe impl Sync for FileBytes {}
+
 impl FileBytes {
     /// # Errors
     /// The system's error.

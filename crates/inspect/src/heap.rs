@@ -446,8 +446,11 @@ impl<'m> Heap<'m> {
     }
 
     fn mark(&self, class: u8, at: u64) -> u64 {
-        let secret = self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0));
-        (at ^ secret).wrapping_mul(self.factor)
+        (at ^ self.secret(class)).wrapping_mul(self.factor)
+    }
+
+    fn secret(&self, class: u8) -> u64 {
+        self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0))
     }
 
     pub(crate) fn mark_in_cache(&self, at: u64) -> u64 {
@@ -475,14 +478,22 @@ impl<'m> Heap<'m> {
             }
             Span::Large { .. } | Span::Cached { .. } | Span::Notes { .. } => return,
         };
-        let (start, size, carved) = (self.address(first), self.class(class).map_or(1, |c| c.object), self.carved(span));
+        let carved = self.carved(span);
+        self.for_each_mark(first, class, carved, |at, is_marked| each(at, !is_marked && !self.unmarked.contains(&at)));
+    }
+
+    /// Calls `each` with the first places of a slab of one class, and whether each has the mark of
+    /// a free object.
+    pub(crate) fn for_each_mark(&self, first: u64, class: u8, carved: u64, mut each: impl FnMut(u64, bool)) {
+        let (start, size) = (self.address(first), self.class(class).map_or(1, |c| c.object));
         let len = (carved * size + 8) as usize;
         let bytes = if let Held::Bytes(bytes) = self.reader.memory.held(start) { bytes } else { &[] };
+        let (secret, factor, on_slab) = (self.secret(class), self.factor, self.on_slab);
         for place in 0..carved {
             let (at, mark_at) = (start + place * size, (place * size + 8) as usize);
             let word = if len <= bytes.len() { Ok(word_in(bytes, mark_at)) } else { self.reader.word(at + 8) };
-            let is_marked = word.is_ok_and(|word| self.is_mark(word, class, at));
-            each(at, !is_marked && !self.unmarked.contains(&at));
+            let mark = (at ^ secret).wrapping_mul(factor);
+            each(at, word.is_ok_and(|word| word == mark || word == mark ^ on_slab));
         }
     }
 

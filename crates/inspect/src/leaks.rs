@@ -13,14 +13,19 @@
 //! **Failure.** Numbers that look like addresses hide leaks; compressed or unaligned pointers cause
 //! false ones.
 //!
-//! **Cost.** One read of each word of memory, two of lost objects; three bits for each object, and
-//! four bytes if some are lost.
+//! **Threads.** Those of [`exhaust`] follow pointers together; a bit for each object says that none
+//! has led there yet.
+//!
+//! **Cost.** One read of each word of memory, two of lost objects; two bits for each object, eight
+//! bytes for each that was reached and not read yet, and four for each if some are lost.
 
 use crate::caches::Place;
+use crate::exhaust::{exhaust, threads};
 use crate::heap::{Heap, Kind, Object};
-use crate::memory::Map;
+use crate::memory::{Map, Memory};
 use crate::names::Names;
-use crate::objects::{BATCH, Bits, Objects};
+use crate::objects::{BATCH, Found, Objects, SharedBits};
+use crate::reader::Reader;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -51,8 +56,26 @@ pub struct Site {
     /// Lost objects: the tops and those below them.
     pub objects: u64,
     pub bytes: u64,
+    /// Of the smallest and of the largest top.
+    pub least_bytes: u64,
+    pub most_bytes: u64,
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub example: u64,
+}
+
+impl Site {
+    fn of(stack: Vec<String>, groups: &[&Group]) -> Self {
+        let sizes = || groups.iter().map(|group| group.object_bytes);
+        Self {
+            stack,
+            roots: groups.len() as u64,
+            objects: groups.iter().map(|group| group.objects).sum(),
+            bytes: groups.iter().map(|group| group.bytes).sum(),
+            least_bytes: sizes().min().unwrap_or(0),
+            most_bytes: sizes().max().unwrap_or(0),
+            example: groups.iter().map(|group| group.address).min().unwrap_or(0),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -75,15 +98,10 @@ pub struct Leaks {
 pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     let objects = Objects::new(heap)?;
     let mut found = Leaks { objects: objects.count, bytes: objects.bytes, ..Leaks::default() };
-    let mut kept = Bits::new(objects.numbers());
-    // By address: that of an object of no bytes names it, too.
+    let left = SharedBits::from(objects.live());
     let mut open = Vec::new();
-    let mut keep = |word: u64, open: &mut Vec<u64>| {
-        if let Some((i, object)) = objects.around(word)
-            && kept.insert(i)
-        {
-            open.push(object.start);
-        }
+    let keep = |word: u64, open: &mut Vec<Found>| {
+        open.extend(objects.find(word).filter(|found| left.remove(found.number)));
     };
     for thread in heap.reader.memory.threads() {
         thread.registers.iter().for_each(|word| keep(*word, &mut open));
@@ -107,15 +125,8 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
             heap.reader.for_each_word(at, at + cache.size, |_, word| keep(word, &mut open));
         }
     }
-    let mut batch = Vec::new();
-    while !open.is_empty() {
-        let from = open.len().saturating_sub(BATCH);
-        objects.fetch(&heap.reader, open.drain(from..), &mut batch);
-        for object in batch.drain(..) {
-            heap.reader.for_each_word(object.start, object.start + object.size, |_, word| keep(word, &mut open));
-        }
-    }
-    found.groups = groups(heap, &objects, &kept);
+    follow(&objects, &left, heap.reader.memory, open);
+    found.groups = groups(heap, &objects, &left);
     found.sites = sites(heap, &found.groups);
     found.lost_objects = found.groups.iter().map(|group| group.objects).sum();
     found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
@@ -125,44 +136,71 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
         found.warnings.push(what);
     }
     if !heap.broken.is_empty() {
-        found.warnings.push(format!("the heap is broken in {} places (`verify` says where)", heap.broken.len()));
+        found.warnings.push(format!("the heap is broken (`verify` says where); faults: {}", heap.broken.len()));
     }
     found.warnings.extend(heap.reader.memory.warnings());
     Ok(found)
 }
 
-/// The tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
-/// reaches, so no top is below another.
-fn groups(heap: &Heap<'_>, objects: &Objects, kept: &Bits) -> Vec<Group> {
-    const NONE: u32 = u32::MAX;
-    let mut lost = Vec::new();
-    objects.for_each(|i, object| {
-        if !kept.has(i) {
-            lost.push(object);
+/// Removes from `left` all to which words of `open` lead.
+fn follow(objects: &Objects<'_>, left: &SharedBits, memory: &dyn Memory, open: Vec<Found>) {
+    exhaust(open, threads(), || {
+        let (reader, mut batch) = (Reader::new(memory), Vec::with_capacity(BATCH));
+        let (mut words, mut hits) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+        let mut look = move |words: &mut Vec<u64>, open: &mut Vec<Found>| {
+            objects.find_all(words.iter().copied(), &mut hits);
+            left.remove_all(&hits, open);
+            (words.clear(), hits.clear());
+        };
+        move |open: &mut Vec<Found>| {
+            batch.extend(open.drain(open.len().saturating_sub(BATCH)..));
+            objects.fetch(&reader, &batch);
+            for from in batch.drain(..) {
+                objects.for_each_word_of(&reader, from, |_, word| {
+                    if objects.may_find(word) {
+                        words.push(word);
+                        if words.len() == BATCH {
+                            look(&mut words, open);
+                        }
+                    }
+                });
+            }
+            look(&mut words, open);
         }
     });
+}
+
+/// The tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
+/// reaches, so no top is below another.
+fn groups(heap: &Heap<'_>, objects: &Objects<'_>, left: &SharedBits) -> Vec<Group> {
+    const NONE: u32 = u32::MAX;
+    let mut lost = Vec::new();
+    objects.for_each(|number| left.has(number), |found| lost.push(found));
     let mut group_of = if lost.is_empty() { Vec::new() } else { vec![NONE; objects.numbers()] };
     // `None` once absorbed.
     let mut tops: Vec<Option<Group>> = Vec::new();
     let mut open = Vec::new();
     for top in lost {
-        let Some((i, _)) = objects.around(top.start).filter(|(i, _)| group_of[*i as usize] == NONE) else { continue };
+        if group_of[top.number as usize] != NONE {
+            continue;
+        }
         let number = tops.len() as u32;
+        group_of[top.number as usize] = number;
+        open.push(top);
+        let top = objects.object(top);
         let (kind, cache) = (top.kind.name(), cache_of(heap, top));
         let mut group = Group { address: top.start, object_bytes: top.size, kind, cache, objects: 0, bytes: 0 };
-        group_of[i as usize] = number;
-        open.push(top);
-        while let Some(object) = open.pop() {
+        while let Some(from) = open.pop() {
             group.objects += 1;
-            group.bytes += object.size;
-            heap.reader.for_each_word(object.start, object.start + object.size, |_, word| {
-                let Some((to, object)) = objects.around(word).filter(|(to, _)| !kept.has(*to)) else { return };
-                let before = group_of[to as usize];
+            group.bytes += objects.object(from).size;
+            objects.for_each_word_of(&heap.reader, from, |_, word| {
+                let Some(to) = objects.find(word).filter(|to| left.has(to.number)) else { return };
+                let before = group_of[to.number as usize];
                 if before == NONE {
-                    group_of[to as usize] = number;
-                    open.push(object);
+                    group_of[to.number as usize] = number;
+                    open.push(to);
                 } else if let Some(other) = tops.get_mut(before as usize)
-                    && other.as_ref().is_some_and(|other| other.address == object.start)
+                    && other.as_ref().is_some_and(|other| other.address == objects.object(to).start)
                     && let Some(other) = other.take()
                 {
                     group.objects += other.objects;
@@ -187,19 +225,20 @@ pub(crate) fn cache_of(heap: &Heap<'_>, object: Object) -> String {
 }
 
 fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
-    let mut by_stack: BTreeMap<u32, Site> = BTreeMap::new();
-    let names = Names::new(heap.reader.memory);
+    // The kit keeps a sampled stack for each sample, so that equal ones have several numbers.
+    let mut by_number: BTreeMap<u32, Vec<&Group>> = BTreeMap::new();
     for group in groups {
-        let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.allocated.stack != 0) else { continue };
-        let frames = || heap.kit.stack(&heap.reader, buffer.allocated.stack).into_iter();
-        let stack = || frames().map(|pc| names.describe(pc)).collect();
-        let site = || Site { stack: stack(), roots: 0, objects: 0, bytes: 0, example: group.address };
-        let site = by_stack.entry(buffer.allocated.stack).or_insert_with(site);
-        site.roots += 1;
-        site.objects += group.objects;
-        site.bytes += group.bytes;
+        if let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.allocated.stack != 0) {
+            by_number.entry(buffer.allocated.stack).or_default().push(group);
+        }
     }
-    let mut sites: Vec<Site> = by_stack.into_values().collect();
+    let mut by_stack: BTreeMap<Vec<u64>, Vec<&Group>> = BTreeMap::new();
+    for (number, groups) in by_number {
+        by_stack.entry(heap.kit.stack(&heap.reader, number)).or_default().extend(groups);
+    }
+    let names = Names::new(heap.reader.memory);
+    let describe = |stack: Vec<u64>| stack.into_iter().map(|pc| names.describe(pc)).collect();
+    let mut sites: Vec<Site> = by_stack.into_iter().map(|(stack, groups)| Site::of(describe(stack), &groups)).collect();
     sites.sort_by_key(|site| (std::cmp::Reverse(site.bytes), site.example));
     sites
 }

@@ -357,7 +357,9 @@ pub(crate) fn parse(line: &str) -> Option<Map> {
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     let access = fields.next()?.as_bytes();
     let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
-    let path = fields.nth(2).unwrap_or_default().trim_start().to_owned();
+    let path = fields.nth(2).unwrap_or_default().trim_start();
+    // Anonymous memory may have a name, by the option `name_mappings` or of the C library.
+    let path = if path.starts_with("[anon:") { "" } else { path }.to_owned();
     let has = |at: usize, letter: u8| access.get(at) == Some(&letter);
     Some(Map { start, end, readable: has(0, b'r'), writable: has(1, b'w'), executable: has(2, b'x'), offset, path })
 }

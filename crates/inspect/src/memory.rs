@@ -24,7 +24,7 @@ impl Map {
     /// Pages without memory read as zeros.
     pub fn is_anonymous(&self) -> bool {
         let path = self.path.as_str();
-        path.is_empty() || path == "[heap]" || path.starts_with("[stack") || path.starts_with("[anon:")
+        path.is_empty() || path == "[heap]" || path.starts_with("[stack")
     }
 
     pub fn is_device(&self) -> bool {
@@ -57,7 +57,8 @@ pub enum Held<'m> {
     Elsewhere,
 }
 
-pub trait Memory {
+/// Searches read it from several threads.
+pub trait Memory: Sync {
     /// Saves a copy where there is one.
     fn held(&self, _at: u64) -> Held<'_> {
         Held::Elsewhere

@@ -6,13 +6,14 @@
 //! **State.** The search of [`crate::leaks`], by distance from the roots: for each object the place
 //! of the word that led to it first.
 //!
-//! **Cost.** One read of each word of memory; 8 bytes for each place of an object, and 8 for each
-//! object that is found and not read yet.
+//! **Cost.** One read of each word of memory, by one thread, since the first way that is found is
+//! the shortest; 8 bytes for each place of an object, and 8 for each object that is found and not
+//! read yet.
 
 use crate::heap::{Heap, Object};
 use crate::leaks::roots;
 use crate::names::Names;
-use crate::objects::{BATCH, Numbered, Objects};
+use crate::objects::{BATCH, Found, Numbered, Objects};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -88,24 +89,39 @@ pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
         });
     }
     let mut batch = Vec::new();
+    let (mut words, mut hits) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+    // Places and values.
+    let mut look = |words: &mut Vec<(u64, u64)>, search: &mut Search<'_, '_>, found: &mut Refs| {
+        objects.find_all(words.iter().map(|(_, word)| *word), &mut hits);
+        let led = |hit: &Option<Found>| hit.map_or(0, |hit| search.led[hit.number as usize]);
+        std::hint::black_box(hits.iter().map(led).fold(0, |all, led| all ^ led));
+        for ((at, word), hit) in words.drain(..).zip(hits.drain(..)) {
+            if search.reach_found(at, hit) == Some(target) {
+                add(found, &|| holder(heap, &objects, &names, at, word - object.start));
+            }
+        }
+    };
     while !search.open.is_empty() {
         let len = search.open.len().min(BATCH);
-        objects.fetch(&heap.reader, search.open.drain(..len), &mut batch);
+        batch.extend(search.open.drain(..len));
+        objects.fetch(&heap.reader, &batch);
         for held in batch.drain(..) {
-            each_word_of(heap, held, |at, word| {
-                if search.reach(at, word) == Some(target) {
-                    add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
+            objects.for_each_word_of(&heap.reader, held, |at, word| {
+                if objects.may_find(word) {
+                    words.push((at, word));
+                    if words.len() == BATCH {
+                        look(&mut words, &mut search, &mut found);
+                    }
                 }
             });
         }
+        look(&mut words, &mut search, &mut found);
     }
     search.path(heap, &names, (target, object), &mut found);
     // Lost objects hold pointers, too.
-    objects.for_each(|i, holding| {
-        if search.led[i as usize] != NOWHERE {
-            return;
-        }
-        each_word_of(heap, holding, |at, word| {
+    let is_lost = |number| objects.live().has(number) && search.led[number as usize] == NOWHERE;
+    objects.for_each(is_lost, |holding| {
+        objects.for_each_word_of(&heap.reader, holding, |at, word| {
             if word.wrapping_sub(object.start) < object.size.max(1) {
                 add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
             }
@@ -114,27 +130,27 @@ pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
     Ok(found)
 }
 
-fn each_word_of(heap: &Heap<'_>, object: Object, each: impl FnMut(u64, u64)) {
-    heap.reader.for_each_word(object.start, object.start + object.size, each);
-}
-
-struct Search<'o> {
-    objects: &'o Objects,
+struct Search<'o, 'm> {
+    objects: &'o Objects<'m>,
     /// By object: the place of the word that led there first.
     led: Vec<u64>,
-    /// Starts of objects.
-    open: VecDeque<u64>,
+    open: VecDeque<Found>,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// The object that `word`, which lies at `at`, points to.
     fn reach(&mut self, at: u64, word: u64) -> Option<u32> {
-        let (i, object) = self.objects.around(word)?;
-        if self.led[i as usize] == NOWHERE {
-            self.led[i as usize] = at;
-            self.open.push_back(object.start);
+        self.reach_found(at, self.objects.find(word))
+    }
+
+    fn reach_found(&mut self, at: u64, found: Option<Found>) -> Option<u32> {
+        let found = found.filter(|found| self.objects.live().has(found.number))?;
+        let led = &mut self.led[found.number as usize];
+        if *led == NOWHERE {
+            *led = at;
+            self.open.push_back(found);
         }
-        Some(i)
+        Some(found.number)
     }
 
     fn path(&self, heap: &Heap<'_>, names: &Names<'_>, target: Numbered, found: &mut Refs) {
@@ -176,7 +192,7 @@ fn in_register(thread: u32, into: u64) -> Holder {
     Holder { kind: "register", name: format!("thread {thread}"), into, ..Holder::default() }
 }
 
-fn holder(heap: &Heap<'_>, objects: &Objects, names: &Names<'_>, at: u64, into: u64) -> Holder {
+fn holder(heap: &Heap<'_>, objects: &Objects<'_>, names: &Names<'_>, at: u64, into: u64) -> Holder {
     if let Some((_, Object { start, size, .. })) = objects.around(at) {
         return Holder {
             at,
@@ -213,6 +229,10 @@ impl std::fmt::Display for Holder {
             _ if name.is_empty() => write!(f, "{at:#x}, in anonymous memory")?,
             _ => write!(f, "{at:#x}, {offset:#x} into a mapping of {name}")?,
         }
-        if self.into == 0 { Ok(()) } else { write!(f, " (points {} bytes into it)", self.into) }
+        match self.into {
+            0 => Ok(()),
+            1 => f.write_str(" (points 1 byte into it)"),
+            into => write!(f, " (points {into} bytes into it)"),
+        }
     }
 }

@@ -42,6 +42,16 @@ pub fn count(count: u64) -> String {
     out
 }
 
+/// `1 object`, `2 objects`.
+pub fn plural(n: u64, noun: &str) -> String {
+    let end = match noun {
+        _ if n == 1 => "",
+        noun if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{end}", count(n))
+}
+
 /// Columns not in `left` are aligned right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);

@@ -20,7 +20,7 @@ use craton_heap::length::SpanLength;
 use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
-use craton_os::{PartSpec, Region, process};
+use craton_os::{PartSpec, Region, label, process};
 use craton_pages::Tracker;
 
 /// `false` without address space.
@@ -67,6 +67,7 @@ fn set_up_alone() -> Option<bool> {
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SpanLength>() },
     ];
+    in_environment(b"name_mappings", &|value| label::turn(value == b"1"));
     let on_frames = PAGE_HEAP.wants_frames(|each| in_environment(b"page_heap", each));
     let hardened = HARDENING.fix(|each| in_environment(b"hardened", each));
     let fit = |wanted| if on_frames { page_heap::capacity(wanted) } else { wanted };

@@ -3,6 +3,7 @@
 //! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the caller's ranges.
 
+use crate::label::{self, label};
 use crate::small_file::{PathText, read_start};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +12,11 @@ pub fn reserve(bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping where the kernel chooses.
     let at = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
-    (at != libc::MAP_FAILED).then_some(at as usize)
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    label(at as usize, bytes, label::GUARDED);
+    Some(at as usize)
 }
 
 /// Reads as zeros; closed to writes until opened.
@@ -27,6 +32,7 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
         // SAFETY: advice on our range changes no contents.
         unsafe { libc::madvise(at, bytes, advice) };
     }
+    label(at as usize, bytes, label::GUARDED);
     Some(at as usize)
 }
 

@@ -23,6 +23,7 @@ pub mod file_map;
 #[cfg_attr(loom, path = "futex/tests/model.rs")]
 mod futex;
 pub mod guarded;
+pub mod label;
 mod line;
 mod listener;
 pub mod loaded;

@@ -2,14 +2,24 @@
 //!
 //! **Unsafe.** Calls `mmap`, `munmap` and `mremap` on the caller's ranges.
 
+use crate::label::{self, label};
 use crate::pagemap::Pagemap;
 use crate::process;
+use core::ffi::CStr;
 use core::ops::Range;
 use core::ptr::null_mut;
 use craton_base::HUGEPAGE_SIZE;
 
 /// Zeroed whole machine pages; `align` is a power of two.
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
+    map_as(label::TABLES, bytes, align)
+}
+
+pub(crate) fn map_as(name: &CStr, bytes: usize, align: usize) -> Option<usize> {
+    unnamed(bytes, align).inspect(|at| label(*at, bytes, name))
+}
+
+fn unnamed(bytes: usize, align: usize) -> Option<usize> {
     // Linux 6.7 aligns these; neighbours are then one kernel mapping.
     if align == HUGEPAGE_SIZE && bytes.is_multiple_of(align) {
         let at = map_anywhere(bytes)?;

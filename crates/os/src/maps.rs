@@ -15,7 +15,7 @@ pub struct Mapping<'a> {
     pub readable: bool,
     pub writable: bool,
     pub offset: usize,
-    /// Empty: anonymous.
+    /// Empty: anonymous, also if it was given a name (`[anon:NAME]`).
     pub name: &'a [u8],
 }
 
@@ -102,7 +102,7 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
                 readable: query.rights & READABLE != 0,
                 writable: query.rights & WRITABLE != 0,
                 offset: query.offset as usize,
-                name: &name[..len],
+                name: without_label(&name[..len]),
             })
         }
         _ if process::errno() == libc::ENOENT => Answer::Nothing,
@@ -182,9 +182,13 @@ fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let (start, end) = (hexadecimal(range.next()?)?, hexadecimal(range.next()?)?);
     let rights = fields.next()?;
     let offset = hexadecimal(fields.next()?)?;
-    let name = fields.nth(2).unwrap_or_default().trim_ascii_start();
+    let name = without_label(fields.nth(2).unwrap_or_default().trim_ascii_start());
     let (readable, writable) = (rights.first() == Some(&b'r'), rights.get(1) == Some(&b'w'));
     Some(Mapping { start, end, readable, writable, offset, name })
+}
+
+fn without_label(name: &[u8]) -> &[u8] {
+    if name.starts_with(b"[anon:") { b"" } else { name }
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings and the machine.
 
-use crate::{Region, guarded, mapping, probe, process, processor_ns, thp};
+use crate::{Region, guarded, label, mapping, probe, process, processor_ns, thp};
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -8,14 +8,14 @@ pub struct Linux;
 
 impl Mappings for Linux {
     fn map(&self, bytes: usize, align: usize) -> Option<usize> {
-        mapping::map(bytes, align).inspect(|at| probe::system_map(*at, bytes))
+        mapping::map_as(label::HUGE, bytes, align).inspect(|at| probe::system_map(*at, bytes))
     }
 
     fn reserve(&self, bytes: usize) -> Option<usize> {
         if process::address_space_limit().is_some() {
             return None;
         }
-        let at = mapping::map(bytes, HUGEPAGE_SIZE)?;
+        let at = mapping::map_as(label::HUGE, bytes, HUGEPAGE_SIZE)?;
         self.refuse_huge(at, bytes, true);
         Some(at)
     }

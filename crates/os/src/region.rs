@@ -8,6 +8,7 @@
 //! mapped as it becomes usable.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on its own reservation.
 
+use crate::label::{self, label};
 use crate::mapping::{self, unmap};
 use crate::{probe, process, thp};
 use core::ptr::null_mut;
@@ -84,7 +85,10 @@ impl Region {
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
         // SAFETY: as above. Keeps unused memory out of core files.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_DONTDUMP) };
-        Some(Self::laid_out(start, capacity, specs))
+        let region = Self::laid_out(start, capacity, specs);
+        label(start, region.base - start, label::METADATA);
+        label(region.base, start + total - region.base, label::HEAP);
+        Some(region)
     }
 
     /// The program's mappings in it end its growth. At most 4 parts.
@@ -117,7 +121,8 @@ impl Region {
 
     fn open(&self, at: usize, bytes: usize) -> bool {
         if self.is_mapped_late {
-            return map_at(at, bytes).is_some();
+            let name = if at < self.base { label::METADATA } else { label::HEAP };
+            return map_at(at, bytes).inspect(|at| label(*at, bytes, name)).is_some();
         }
         // SAFETY: whole machine pages of our reservation.
         unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }

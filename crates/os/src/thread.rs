@@ -4,7 +4,7 @@
 
 pub mod block;
 
-use crate::{call, guarded, mapping, process};
+use crate::{call, guarded, label, mapping, process};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -146,7 +146,7 @@ impl Stack {
     fn new(usable: usize) -> Option<Self> {
         let guard = process::page_size();
         let bytes = usable + guard;
-        let stack = Self { at: mapping::map(bytes, guard)?, bytes };
+        let stack = Self { at: mapping::map_as(label::STACK, bytes, guard)?, bytes };
         if !guarded::close(stack.at, guard) {
             stack.unmap();
             return None;

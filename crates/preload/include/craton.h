@@ -145,11 +145,11 @@ size_t craton_stats_json(char *buffer, size_t size);
 /* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
    caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|mismatch|all,
    debug_file=PATH, guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, hardened=0|1,
-   memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames, pressure=PERCENT,
-   profile=auto|off|BYTES, profile_every=off|N, profile_file=PATH, profile_growth=off|BYTES,
-   quarantine=BYTES, release_rate=auto|BYTES, soft_limit=none|auto|BYTES|PERCENT%, stats=0|1,
-   stats_dir=PATH, stats_file=PATH, thp=auto|always|never, thread_cache=BYTES, trace=PATH,
-   trace_events=N. */
+   memory_limit=cgroup|auto|none|BYTES, name_mappings=0|1, page_heap=temeraire|frames,
+   pressure=PERCENT, profile=auto|off|BYTES, profile_every=off|N, profile_file=PATH,
+   profile_growth=off|BYTES, quarantine=BYTES, release_rate=auto|BYTES,
+   soft_limit=none|auto|BYTES|PERCENT%, stats=0|1, stats_dir=PATH, stats_file=PATH,
+   thp=auto|always|never, thread_cache=BYTES, trace=PATH, trace_events=N. */
 /* end: options */
 
 /* Sets an option. page_heap can change only before the first request of the process. A limit below

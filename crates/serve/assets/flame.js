@@ -107,6 +107,7 @@ export function functions(table, rows, isDifference) {
       el("td", { class: "n quiet" }, share(Math.abs(row.bytes), whole)), el("td", { class: "n" }, signed(row.objects, count)),
       el("td", { class: "code" }, row.name), el("td", { class: "quiet code" }, row.place));
   };
+  if (rows.length === 0) return table.replaceChildren();
   table.replaceChildren(el("tr", {}, ...head.map(([text, className]) => el("th", { class: className }, text))),
     ...rows.slice(0, 20).map(one));
 }

@@ -119,12 +119,12 @@ async function read() {
   draw();
   const now = performance.now();
   if (one.ended) {
-    if (!heapMap.map) byId("map-text").textContent = "The process has ended, and its heap with it.";
+    if (!heapMap.map) heapMap.tell("The process has ended, and its heap with it.");
     return;
   }
   if (state.visible.has("map") && now - state.mapAt >= MAP_MS) {
     state.mapAt = now;
-    const map = await ask(`/api/processes/${pid}/map`, why => { byId("map-text").textContent = `${why}.`; });
+    const map = await ask(`/api/processes/${pid}/map`, why => heapMap.tell(`${why}.`));
     if (map && pid === state.pid) heapMap.set(map);
   }
   if (state.visible.has("profile") && now - state.profileAt >= PROFILE_MS && !state.chosen) await profile();
@@ -151,12 +151,14 @@ async function profile() {
   const query = new URLSearchParams({ measure, ...(at ? { at } : {}), ...(since ? { since } : {}) });
   const wrong = why => {
     byId("profile-text").textContent = `${why}.`;
-    flame.set({ n: "all", p: "", v: 0, o: 0 }, false);
-    functions(byId("functions"), [], false);
+    byId("flame").hidden = true;
+    byId("functions").replaceChildren();
   };
   const answer = await ask(`/api/processes/${pid}/profile?${query}`, wrong);
   if (!answer || pid !== state.pid) return;
   state.moments = answer.moments;
+  // Audit's records have no past and no captive bytes.
+  for (const option of byId("measure").options) option.disabled = answer.exact_objects > 0 && option.value !== "live";
   if (!state.chosen) fillMoments();
   const isDifference = answer.since_ms !== null;
   const what = { live: "live", peak: "lived at the peak", total: "were allocated", short: "were freed within 10 ms",
@@ -166,6 +168,7 @@ async function profile() {
   byId("profile-text").textContent = `${time}${amount} in ${count(answer.objects)} objects ${what}; ${source(answer, measure)}.`
     + (isDifference ? " The graph shows what came; the list also what went." : "")
     + (answer.dropped_samples ? ` ${count(answer.dropped_samples)} samples were dropped.` : "");
+  byId("flame").hidden = answer.functions.length === 0;
   flame.set(answer.tree, isDifference);
   functions(byId("functions"), answer.functions, isDifference);
 }

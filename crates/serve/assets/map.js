@@ -29,12 +29,24 @@ export class HeapMap {
   clear() {
     this.map = null;
     this.choose(null);
-    this.canvas.style.height = "0";
-    this.legend.replaceChildren();
-    this.text.textContent = "";
+    this.canvas.hidden = this.legend.hidden = true;
+    this.tell("It is read while it is in sight.");
+  }
+
+  /** A sentence above the cells, or instead of them. */
+  tell(text) {
+    this.text.textContent = text;
   }
 
   set(map) {
+    const isEmpty = map.hugepages.length === 0;
+    this.canvas.hidden = this.legend.hidden = isEmpty;
+    if (isEmpty) {
+      this.map = map;
+      this.choose(null);
+      this.tell("The heap has no hugepage in use: all objects, if there are any, have their own mappings.");
+      return;
+    }
     const before = this.map?.hugepages[this.chosen];
     this.map = map;
     const cells = map.hugepages;
@@ -42,9 +54,10 @@ export class HeapMap {
     const sum = (all, column) => all.reduce((n, cell) => n + cell[column], 0);
     const used = sum(cells, 1), resident = sum(cells, 3), huge = cells.filter(cell => cell[4] & 1).length;
     const more = map.count - cells.length;
-    this.text.textContent = `${count(map.count)} hugepages of 2 MiB from ${map.base}: ${bytes(used)} used, ${bytes(resident)} `
+    const many = n => `${count(n)} hugepage${n === 1 ? "" : "s"}`;
+    this.tell(`${many(map.count)} of 2 MiB from ${map.base}: ${bytes(used)} used, ${bytes(resident)} `
       + `with memory, ${share(huge * map.hugepage_bytes, resident)} of it on huge frames.`
-      + (more > 0 ? ` The last ${count(more)} are not shown: they are free and without memory.` : "");
+      + (more > 0 ? ` The last ${more === 1 ? "one is" : `${count(more)} are`} not shown: free and without memory.` : ""));
     const item = (sign, text) => el("li", {}, sign, el("span", {}, text));
     const flag = (name, draw) => {
       const sign = el("canvas", { class: "small" });

@@ -262,7 +262,23 @@ fn measure_of(name: &str) -> Result<Measure, Wrong> {
     }
 }
 
+/// The records of `debug=audit` take the place of samples.
+fn unknown_under_audit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Captive => {
+            "captive bytes do not exist under debug=audit, which takes no samples; ask for what lives (`live`), or run \
+             without audit"
+        }
+        _ => "debug=audit knows what lives and no past; ask for what lives (`live`), or run without audit",
+    }
+}
+
 fn profile(process: &Process, measure: Measure, at: Option<u64>, since: Option<u64>) -> Result<Value, Wrong> {
+    // Captive bytes are those of now.
+    let at = at.filter(|_| measure != Measure::Captive);
+    if measure == Measure::Captive {
+        watch_of(process)?;
+    }
     let mut moments = lock(&process.moments);
     if at.is_none()
         && let Some(watch) = process.watch.as_deref()
@@ -270,13 +286,12 @@ fn profile(process: &Process, measure: Measure, at: Option<u64>, since: Option<u
         moments.look(watch);
     }
     let none = moments.why.clone().unwrap_or_else(|| "there is no sample yet".to_owned());
-    let (now, moment) = match (measure, process.watch.as_deref()) {
-        (Measure::Captive, Some(watch)) => moments.captive(watch).map_err(|why| (410, why))?,
-        (Measure::Captive, None) => return Err((410, process.ended.clone().unwrap_or_default())),
-        _ => moments.at(at.unwrap_or(u64::MAX)).ok_or((404, none))?,
-    };
+    let (mut now, mut moment) = moments.at(at.unwrap_or(u64::MAX)).ok_or((404, none))?;
     if measure != Measure::Live && moment.exact_objects > 0 {
-        return Err((400, "debug=audit knows live objects only; ask for `live`, or run without audit".to_owned()));
+        return Err((400, unknown_under_audit(measure).to_owned()));
+    }
+    if measure == Measure::Captive {
+        (now, moment) = moments.captive(watch_of(process)?).map_err(|why| (410, why))?;
     }
     let mut stacks = moments.stacks(&moment);
     let before = since.and_then(|since| moments.at(since)).filter(|_| measure != Measure::Captive);

@@ -1,7 +1,9 @@
-//! HTTP/1.1, GET alone: what a page, a scraper and a script ask.
+//! HTTP/1.1, GET and HEAD alone: what a page, a scraper and a script ask.
+//!
+//! **From.** RFC 9110 and 9112, which name the status of each refusal.
 //!
 //! **State.** A thread for each connection, at most [`MOST`]. A head has at most [`HEAD`] bytes and
-//! comes within [`PATIENCE`]; a body ends the connection.
+//! comes within [`PATIENCE`]; a request with a body is refused.
 //!
 //! **Failure.** A wrong request gets an answer with a sentence. A connection that fails ends.
 
@@ -107,14 +109,22 @@ impl Drop for Open {
 }
 
 enum Head {
-    /// With its length, whether the connection goes on, and whether a body follows.
+    /// With its length, and whether the connection goes on.
     Whole {
         request: Request,
+        method: Method,
         length: usize,
         goes_on: bool,
     },
     Part,
     Wrong(u16, &'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Get,
+    /// Answered as [`Method::Get`], without the body.
+    Head,
 }
 
 fn connection(mut stream: TcpStream, handler: &impl Handle, is_full: bool) -> io::Result<()> {
@@ -126,9 +136,9 @@ fn connection(mut stream: TcpStream, handler: &impl Handle, is_full: bool) -> io
     let (mut bytes, mut since) = (Vec::new(), Instant::now());
     loop {
         match parse(&bytes) {
-            Head::Whole { request, length, goes_on } => {
+            Head::Whole { request, method, length, goes_on } => {
                 bytes.drain(..length);
-                write(&mut stream, &handler.answer(&request), goes_on)?;
+                write(&mut stream, &handler.answer(&request), method, goes_on)?;
                 if !goes_on {
                     return Ok(());
                 }
@@ -161,7 +171,7 @@ fn connection(mut stream: TcpStream, handler: &impl Handle, is_full: bool) -> io
 /// What still comes is read for a moment: closed with unread bytes, the connection would lose the
 /// answer.
 fn refuse(mut stream: TcpStream, status: u16, why: &str) -> io::Result<()> {
-    write(&mut stream, &Answer::wrong(status, why), false)?;
+    write(&mut stream, &Answer::wrong(status, why), Method::Get, false)?;
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(REST))?;
     let mut part = [0; 4096];
@@ -180,19 +190,34 @@ fn parse(bytes: &[u8]) -> Head {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Head::Part,
         Err(httparse::Error::TooManyHeaders) => return Head::Wrong(431, "the request has too many headers"),
+        Err(httparse::Error::Version) => return Head::Wrong(505, "this program answers HTTP/1.1 alone"),
         Err(_) => return Head::Wrong(400, "this is no request of HTTP/1.1"),
     };
-    if head.method != Some("GET") {
-        return Head::Wrong(405, "only GET is answered: this program shows, and changes nothing");
-    }
-    let value = |name: &str| {
-        let header = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(header.value).ok()
+    let method = match head.method {
+        Some("GET") => Method::Get,
+        Some("HEAD") => Method::Head,
+        _ => return Head::Wrong(405, "only GET and HEAD are answered: this program shows, and changes nothing"),
     };
-    let has_body = value("transfer-encoding").is_some() || value("content-length").is_some_and(|n| n.trim() != "0");
+    let values = |name: &'static str| {
+        let is_it = move |header: &&httparse::Header<'_>| header.name.eq_ignore_ascii_case(name);
+        head.headers.iter().filter(is_it).map(|header| header.value.trim_ascii())
+    };
+    let value = |name| values(name).next().and_then(|value| std::str::from_utf8(value).ok());
+    // A proxy before this program may have looked at the other one.
+    if values("host").count() > 1 {
+        return Head::Wrong(400, "the request names two hosts");
+    }
+    let is_length = |value: &[u8]| !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    if !values("content-length").all(is_length) {
+        return Head::Wrong(400, "the length of the request's body is no number");
+    }
+    let is_empty = |value: &[u8]| value.iter().all(|digit| *digit == b'0');
+    if values("transfer-encoding").next().is_some() || !values("content-length").all(is_empty) {
+        return Head::Wrong(413, "the request has a body; nothing here takes one");
+    }
     let wants = |word: &str| value("connection").is_some_and(|text| text.to_ascii_lowercase().contains(word));
     let is_old = head.version == Some(0);
-    let goes_on = !has_body && !wants("close") && (!is_old || wants("keep-alive"));
+    let goes_on = !wants("close") && (!is_old || wants("keep-alive"));
     let target = head.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let pair = |pair: &str| {
@@ -202,6 +227,7 @@ fn parse(bytes: &[u8]) -> Head {
     let query = query.split('&').filter(|part| !part.is_empty()).map(pair).collect();
     Head::Whole {
         request: Request { path: path.to_owned(), query, host: value("host").map(str::to_owned) },
+        method,
         length,
         goes_on,
     }
@@ -215,8 +241,10 @@ fn reason(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         410 => "Gone",
+        413 => "Content Too Large",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
         _ => "Error",
     }
 }
@@ -227,9 +255,9 @@ const HEADERS_OF_ALL: &str = "Cache-Control: no-store\r\nX-Content-Type-Options:
     Content-Security-Policy: default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; \
     form-action 'none'\r\n";
 
-fn write(stream: &mut TcpStream, answer: &Answer, goes_on: bool) -> io::Result<()> {
+fn write(stream: &mut TcpStream, answer: &Answer, method: Method, goes_on: bool) -> io::Result<()> {
     let Answer { status, kind, body } = answer;
-    let allow = if *status == 405 { "Allow: GET\r\n" } else { "" };
+    let allow = if *status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
     let connection = if goes_on { "keep-alive" } else { "close" };
     let mut bytes = format!(
         "HTTP/1.1 {status} {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\
@@ -238,7 +266,9 @@ fn write(stream: &mut TcpStream, answer: &Answer, goes_on: bool) -> io::Result<(
         body.len()
     )
     .into_bytes();
-    bytes.extend_from_slice(body);
+    if method == Method::Get {
+        bytes.extend_from_slice(body);
+    }
     stream.write_all(&bytes)
 }
 

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// One part in 40: 2.5 %.
 const SHARE: u32 = 40;
+/// Ended processes that stay: the last ones whatever their size, then the largest.
 const MOST_ENDED: usize = 32;
+const LAST_ENDED: usize = 16;
 const MOST_COMMAND: usize = 400;
 /// Between two looks for new processes, and two of one's heap profile.
 const LOOK: Duration = Duration::from_secs(3);
@@ -61,6 +63,8 @@ pub struct Process {
     pub threads: u64,
     /// Milliseconds since 1970.
     pub at_ms: u64,
+    /// The most of all reads.
+    pub peak_rss_bytes: u64,
     pub ledger: Arc<Ledger>,
     pub history: Arc<Mutex<History<Point>>>,
     pub moments: Arc<Mutex<Moments>>,
@@ -69,6 +73,7 @@ pub struct Process {
 
 #[derive(Debug, Default)]
 pub struct Processes {
+    /// The ended ones in the order of their ends.
     all: Mutex<Vec<Process>>,
     /// On Craton, as it seems, and why they cannot be read.
     unreadable: Mutex<BTreeMap<u32, String>>,
@@ -84,7 +89,7 @@ pub fn now_ms() -> u64 {
 }
 
 impl Processes {
-    /// Running ones first, then the last that ended.
+    /// Running ones first; of both the largest first.
     pub fn all(&self) -> Vec<Process> {
         let mut all = lock(&self.all).clone();
         all.sort_by_key(|p| (p.ended.is_some(), std::cmp::Reverse(p.ledger.rss_bytes)));
@@ -161,7 +166,7 @@ impl Sampler {
         let page = watch.page()?;
         // Its tables may change while they are read.
         let (ledger, cost) = timed(|| watch.ledger().or_else(|_| watch.ledger()));
-        let process = Process {
+        let mut process = Process {
             pid,
             command: command(pid),
             watch: Some(Arc::new(watch)),
@@ -169,6 +174,7 @@ impl Sampler {
             page,
             threads: threads(pid),
             at_ms: now_ms(),
+            peak_rss_bytes: 0,
             ledger: Arc::new(ledger?),
             history: Arc::new(Mutex::new(History::new(MOST))),
             moments: Arc::default(),
@@ -176,14 +182,7 @@ impl Sampler {
         };
         process.record();
         self.plans.insert(pid, Plan { ledger: Instant::now() + self.every.max(cost * SHARE), profile: Instant::now() });
-        let mut all = lock(&self.processes.all);
-        all.push(process);
-        let ended = all.iter().filter(|p| p.ended.is_some()).count();
-        if ended > MOST_ENDED
-            && let Some(oldest) = all.iter().position(|p| p.ended.is_some())
-        {
-            all.remove(oldest);
-        }
+        lock(&self.processes.all).push(process);
         Ok(())
     }
 
@@ -214,19 +213,33 @@ impl Sampler {
         }
     }
 
-    fn end(&self, process: &Process, why: String) {
+    fn end(&mut self, process: &Process, why: String) {
+        self.plans.remove(&process.pid);
         let mut all = lock(&self.processes.all);
-        if let Some(place) = all.iter_mut().find(|p| p.pid == process.pid && p.ended.is_none()) {
-            (place.watch, place.ended) = (None, Some(why));
-        }
+        let Some(place) = all.iter().position(|p| p.pid == process.pid && p.ended.is_none()) else { return };
+        let mut ended = all.remove(place);
+        (ended.watch, ended.ended) = (None, Some(why));
+        all.push(ended);
+        drop_surplus(&mut all);
+    }
+}
+
+/// Removes the smallest of the older ended ones if there are too many.
+fn drop_surplus(all: &mut Vec<Process>) {
+    let ended: Vec<usize> = (0..all.len()).filter(|i| all[*i].ended.is_some()).collect();
+    if ended.len() > MOST_ENDED
+        && let Some(smallest) = ended[..ended.len() - LAST_ENDED].iter().min_by_key(|i| all[**i].peak_rss_bytes)
+    {
+        all.remove(*smallest);
     }
 }
 
 impl Process {
-    fn record(&self) {
+    fn record(&mut self) {
         let rows = Ledger::ROWS.map(|name| self.ledger.value(name).unwrap_or(0));
         let counters = COUNTERS.map(|name| self.page.number(name));
         let (rss_bytes, pss_bytes) = (self.ledger.rss_bytes, self.ledger.pss_bytes);
+        self.peak_rss_bytes = self.peak_rss_bytes.max(rss_bytes);
         lock(&self.history).push(self.at_ms, Point { rss_bytes, pss_bytes, rows, counters });
     }
 }
@@ -263,3 +276,6 @@ fn threads(pid: u32) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix("Threads:"));
     value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

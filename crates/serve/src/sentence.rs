@@ -2,7 +2,7 @@
 
 use crate::metrics::groups;
 use crate::processes::Process;
-use craton_lab::format::bytes;
+use craton_lab::format::{bytes, plural};
 
 /// RSS and what of it the heap holds; then what could be less.
 pub fn sentences(process: &Process) -> Vec<String> {
@@ -47,7 +47,7 @@ pub fn warnings(process: &Process) -> Vec<String> {
         all.push(format!("The process has {} of the {} that its memory limit allows.", bytes(rss), bytes(limit)));
     }
     if number("hard_limit_refused") > 0 {
-        all.push(format!("The hard limit has refused {} requests.", number("hard_limit_refused")));
+        all.push(format!("The hard limit has refused {}.", plural(number("hard_limit_refused"), "request")));
     }
     all
 }

@@ -31,6 +31,7 @@ pub fn process(pid: u32, exe: &str) -> Process {
         page: Published::parse(&page).unwrap(),
         threads: 1,
         at_ms: 1,
+        peak_rss_bytes: 20 << 20,
         ledger: Arc::new(ledger),
         history: Arc::new(Mutex::new(History::new(2))),
         moments: Arc::default(),

@@ -25,7 +25,7 @@ async function start(command, args, isReady) {
   throw new Error(`${command} ${args.join(" ")} ended: ${text}`);
 }
 
-const program = () => start(craton, ["run", "-o", "profile=64K", "--", demo], text => text.includes("ready"));
+const program = (option = "profile=64K") => start(craton, ["run", "-o", option, "--", demo], text => text.includes("ready"));
 
 async function open(browser, url, options) {
   const page = await browser.newPage(options);
@@ -99,8 +99,8 @@ async function drag(page) {
 }
 
 async function test(browser) {
-  const [first, second] = [await program(), await program()];
-  const pids = [first.child.pid, second.child.pid];
+  const [first, second, audited] = [await program(), await program(), await program("debug=audit")];
+  const pids = [first, second, audited].map(one => one.child.pid);
   const serve = ["serve", "--listen", "0", "--every", "0.5", "--experiment", "browser", ...pids.map(String)];
   const server = await start(craton, serve, text => text.includes("\n"));
   const url = server.text.split(" ")[0];
@@ -124,7 +124,16 @@ async function test(browser) {
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   await page.screenshot({ path: `${pictures}/dark-wide.png`, fullPage: true });
 
-  const phone = { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
+  // Audit's records have no captive bytes, and the page offers none.
+  const exact = await open(browser, `${url}#${pids[2]}`, { viewport: { width: 1280, height: 900 } });
+  await exact.locator("#profile").scrollIntoViewIfNeeded();
+  await exact.waitForFunction(() => document.querySelector("#profile-text").textContent.includes("exact, by debug=audit"));
+  const offered = await exact.evaluate(() => [...document.querySelectorAll("#measure option:enabled")].map(one => one.value));
+  assert.deepEqual(offered, ["live"]);
+  await exact.screenshot({ path: `${pictures}/audit.png`, fullPage: true });
+  await exact.close();
+
+  const phone = { viewport: { width: 390, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
   for (const scheme of ["light", "dark"]) {
     const small = await open(browser, `${url}#${pids[0]}`, { ...phone, colorScheme: scheme });
     assert.equal(await small.evaluate(() => document.documentElement.dataset.theme), scheme);
@@ -146,6 +155,15 @@ async function test(browser) {
   await page.waitForFunction(() => !document.querySelector("#ended").hidden);
   assert.match(await page.textContent("#ended"), /has ended.*last numbers/s);
   assert.match(await page.textContent("#sentence"), /in memory/);
+
+  // Opened after its end, the card of hugepages is a sentence.
+  const late = await open(browser, `${url}#${pids[1]}`, { viewport: { width: 1280, height: 900 } });
+  await late.waitForFunction(() => document.querySelector("#map-text").textContent.includes("ended, and its heap with it"));
+  const { height } = await late.locator("#map").boundingBox();
+  assert.ok(height < 120, `the card is ${height} high`);
+  assert.ok(await late.locator("#cells").isHidden());
+  await late.screenshot({ path: `${pictures}/ended.png`, fullPage: true });
+  await late.close();
 
   // The server ends.
   page.removeAllListeners("console");

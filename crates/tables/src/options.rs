@@ -182,6 +182,13 @@ options! {
                the heap has grown beyond 16 MiB and then every ten seconds. Percentages refer to the machine's memory \
                where there is no limit."
     }
+    NameMappings name_mappings {
+        form: Words(&["0", "1"]), default: "0", when: Live,
+        refusal: "bad value (0 or 1); ignored",
+        text: "names the library's mappings, as `/proc/PID/maps` and `smaps` show them: `[anon:craton: heap]` and others",
+        more: "For mappings made from then on, by a system call each, two of them at the start. Off again once the system \
+               refuses a name, as Linux before 5.17 does, and each kernel without `CONFIG_ANON_VMA_NAME`."
+    }
     PageHeap page_heap {
         form: Words(&["temeraire", "frames"]), default: "temeraire", when: Start,
         refusal: "bad value (temeraire or frames, before the first request: set it in the environment); ignored",

@@ -79,10 +79,6 @@ impl<M: Medium + Space> Heap for Craton<M> {
         self.tree
     }
 
-    fn maintain(&self, now_ms: u64) {
-        self.heap().maintain(now_ms);
-    }
-
     fn count(&self) -> Option<&dyn Count> {
         self.count.map(|of| of(self.heap().medium()))
     }
@@ -124,6 +120,10 @@ impl<M: Medium + Space> Store for Craton<M> {
 
     fn persist(&self, at: u64, bytes: u64) {
         self.store.persist(at, bytes);
+    }
+
+    fn maintain(&self, now_ms: u64) {
+        self.store.maintain(now_ms);
     }
 
     fn commit<I: IntoIterator<Item = Change<Self::Reserved>>>(&self, changes: I) -> Result<(), StoreError> {

@@ -53,7 +53,9 @@ pub struct Serve {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let why = || "give a port, or an address and a port, such as 127.0.0.1:4327 or [::1]:4327".to_owned();
+    let why = || {
+        "give a port, or an address and a port, such as 127.0.0.1:4327 or [::1]:4327; no name is looked up".to_owned()
+    };
     let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let ip = |text: &str| match text {
         "localhost" => Some(local),

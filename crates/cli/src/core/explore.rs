@@ -3,13 +3,14 @@
 use super::{SHOWN, byte_count, table};
 use crate::terminal::plain;
 use craton_inspect::{Dump, ENDS, Histogram, Holder, Refs, Users};
-use craton_lab::format::{bytes, count};
+use craton_lab::format::{bytes, count, plural};
 
 pub fn refs_text(name: &str, found: &Refs) -> String {
     let held = found.holders.len() as u64 + found.more;
-    let words = if held == 1 { "word points".to_owned() } else { format!("{} words point", count(held)) };
-    let words = if held == 1 { format!("1 {words}") } else { words };
-    let mut text = format!("{name}: {words} to the object of {} at {:#x}\n", byte_count(found.bytes), found.address);
+    let words = plural(held, "word");
+    let point = if held == 1 { "points" } else { "point" };
+    let mut text =
+        format!("{name}: {words} {point} to the object of {} at {:#x}\n", byte_count(found.bytes), found.address);
     for holder in found.holders.iter().take(SHOWN) {
         text += &format!("  {}\n", plain(&holder.to_string()));
     }
@@ -51,7 +52,7 @@ pub fn dump_text(found: &Dump) -> String {
 
 pub fn users_text(name: &str, found: &Users, all: bool) -> String {
     let most = if all { usize::MAX } else { SHOWN };
-    let mut text = format!("{name}: {} live objects, {}\n", count(found.objects), bytes(found.bytes));
+    let mut text = format!("{name}: {}, {}\n", plural(found.objects, "live object"), bytes(found.bytes));
     for user in found.users.iter().take(most) {
         let share = 100.0 * user.bytes as f64 / found.bytes.max(1) as f64;
         let first = user.name.first().map_or("", String::as_str);
@@ -59,7 +60,7 @@ pub fn users_text(name: &str, found: &Users, all: bool) -> String {
         text += &format!(
             "\n{}, {share:.1} %, {} such as {:#x}: {kind}{}\n",
             bytes(user.bytes),
-            objects(user.objects),
+            plural(user.objects, "object"),
             user.example,
             plain(first)
         );
@@ -77,7 +78,7 @@ pub fn histogram_text(name: &str, found: &Histogram, all: bool) -> String {
         vec![first, count(row.object_bytes), count(row.objects), bytes(row.bytes), format!("{:#x}", row.example)]
     });
     let head = ["first word points to", "size", "objects", "bytes", "such as"];
-    let text = format!("{name}: {} live objects, {}\n\n", count(found.objects), bytes(found.bytes));
+    let text = format!("{name}: {}, {}\n\n", plural(found.objects, "live object"), bytes(found.bytes));
     text + &table(&head, rows, &[0]) + &more(found.rows.len(), most)
 }
 
@@ -88,10 +89,6 @@ fn cut(name: &str) -> String {
         return name.to_owned();
     }
     name.chars().take(MOST - 1).chain(['…']).collect()
-}
-
-fn objects(objects: u64) -> String {
-    format!("{} object{}", count(objects), if objects == 1 { "" } else { "s" })
 }
 
 fn more(all: usize, most: usize) -> String {

@@ -1,12 +1,12 @@
 //! `craton heap check`.
 
 use super::print::show;
-use super::recovery::{Recovery, plural};
+use super::recovery::Recovery;
 use super::{file, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::plain;
-use craton_lab::format;
+use craton_lab::format::{self, plural};
 use craton_pheap::{Error, Identity};
 use serde::Serialize;
 use std::path::Path;

@@ -1,13 +1,13 @@
 //! `craton heap compact`. The heap's clock runs forward until all free memory has decayed.
 
 use super::print::show;
-use super::recovery::{Recovery, plural};
+use super::recovery::Recovery;
 use super::{file, repair, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::plain;
 use craton_base::{Medium, Space};
-use craton_lab::format;
+use craton_lab::format::{self, plural};
 use craton_os::persistent_file::{Access, UseMedium, WriteBackChoice};
 use craton_pheap::{Error, Heap, Identity, Options};
 use serde::Serialize;

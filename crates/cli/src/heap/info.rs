@@ -79,7 +79,7 @@ pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure>
             "state",
             row.state.to_owned() + if row.torn_state_at.is_some() { "; one state line is not whole" } else { "" },
         ),
-        ("opened", super::recovery::plural(row.generation, "time")),
+        ("opened", format::plural(row.generation, "time")),
         ("settled epoch", format::count(row.settled_epoch)),
         ("length", format!("{} ({} bytes)", format::bytes(bytes), format::count(bytes))),
         ("on the disk", format!("{} ({} bytes)", format::bytes(disk_bytes), format::count(disk_bytes))),

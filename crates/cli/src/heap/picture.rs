@@ -1,10 +1,9 @@
 //! The picture of a heap: a cell for each unit of 64 KiB, several in a large heap, coloured by the
 //! kind with the most bytes; slabs' shades grow with their live bytes.
 
-use super::recovery::plural;
 use super::stats::{Figures, Kind, percent, ranges};
 use super::view::View;
-use craton_lab::format::{bytes, count};
+use craton_lab::format::{bytes, plural};
 use craton_lab::picture::escape;
 use craton_pheap::{Heap, PAGE_BYTES, UNIT_PAGES};
 use std::fmt::Write;
@@ -93,9 +92,9 @@ pub fn picture(heap: &Heap<View>, figures: &Figures) -> String {
     let name = figures.file.rsplit('/').next().unwrap_or(&figures.file);
     text(&mut svg, MARGIN, 26, 16, "start", name);
     let summary = format!(
-        "{} in {} live objects; a cell is {}; occupancy of slabs {}, fragmentation {}",
+        "{} in {}; a cell is {}; occupancy of slabs {}, fragmentation {}",
         bytes(figures.object_bytes),
-        count(figures.objects),
+        plural(figures.objects, "live object"),
         bytes(each),
         percent(figures.slab_occupancy),
         percent(figures.fragmentation)
@@ -124,7 +123,7 @@ pub fn picture(heap: &Heap<View>, figures: &Figures) -> String {
 fn legend(it: &Figures) -> Vec<(Vec<&'static str>, String)> {
     vec![
         (vec![HEAD], format!("superblock, roots, lanes: {}", bytes(it.head_bytes))),
-        (SLAB.to_vec(), format!("{} slabs, empty to full: {}", count(it.slabs), bytes(it.slab_bytes))),
+        (SLAB.to_vec(), format!("{}, empty to full: {}", plural(it.slabs, "slab"), bytes(it.slab_bytes))),
         (vec![OBJECT], format!("{}: {}", plural(it.large_objects, "large object"), bytes(it.large_bytes))),
         (vec![UNDO], format!("undo buffers outside slabs: {}", bytes(it.undo_extent_bytes))),
         (vec![LOG], format!("bookkeeping log: {}", bytes(it.log_bytes))),

@@ -1,6 +1,6 @@
 //! What recovery found.
 
-use craton_lab::format::count;
+use craton_lab::format::plural;
 use craton_pheap::{Identity, Report};
 use serde::Serialize;
 
@@ -68,8 +68,4 @@ impl Recovery {
             (true, steps) => format!("not closed; recovery would {}\n", steps.join(", ")),
         }
     }
-}
-
-pub fn plural(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }

@@ -3,11 +3,11 @@
 
 use super::file;
 use super::print::{lines, show, table};
-use super::recovery::{Recovery, plural};
+use super::recovery::Recovery;
 use super::view::{self, Opened};
 use crate::failure::Failure;
 use crate::output::Output;
-use craton_lab::format;
+use craton_lab::format::{self, plural};
 use craton_pheap::{ExtentKind, Heap, PAGE_BYTES, Range, RangeState, UNIT_PAGES};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ pub fn percent(part: Option<f64>) -> String {
 fn text(it: &Figures) -> String {
     let (count, bytes) = (format::count, format::bytes);
     let name = crate::terminal::plain(&it.file);
-    let mut text = format!("{name}: {} live objects, {}\n", count(it.objects), bytes(it.object_bytes));
+    let mut text = format!("{name}: {}, {}\n", plural(it.objects, "live object"), bytes(it.object_bytes));
     text += &it.recovery.note();
     text += &lines(&[
         ("file", format!("{}, {} on the disk", bytes(it.bytes), bytes(it.disk_bytes))),

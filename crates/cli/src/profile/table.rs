@@ -56,23 +56,23 @@ fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Meas
     let (name, sum) = (plain(&profile.name), stacks.sum().get(measure));
     let behind = if measure == Measure::Live { profile.live_samples } else { profile.samples };
     let samples =
-        format!("estimated from {} samples, one in {}", format::count(behind), format::bytes(profile.interval));
+        format!("estimated from {}, one in {}", format::plural(behind, "sample"), format::bytes(profile.interval));
     let samples = match profile.exact.objects {
         0 => samples,
         _ if profile.live_samples == 0 => "exact, by debug=audit".to_owned(),
-        known => format!("{} objects exact, by debug=audit; the others {samples}", format::count(known)),
+        known => format!("{} exact, by debug=audit; the others {samples}", format::plural(known, "object")),
     };
-    let (bytes, objects) = (bytes(sum.bytes), objects(sum.objects));
+    let bytes = bytes(sum.bytes);
     let what = match measure {
-        Measure::Captive => format!("{bytes} of free memory held by {objects} live objects"),
-        _ => format!("{bytes} in {objects} objects {}", measure.name()),
+        Measure::Captive => format!("{bytes} of free memory held by {}", counted(sum.objects, "live object")),
+        _ => format!("{bytes} in {} {}", counted(sum.objects, "object"), measure.name()),
     };
     let mut text = match old {
         Some(old) => format!("{name}, since {}: {what} ({samples})\n", plain(&old.name)),
         None => format!("{name}: {what} ({samples})\n"),
     };
     if profile.dropped > 0 {
-        text += &format!("{} samples were dropped, since the tables are full\n", format::count(profile.dropped));
+        text += &format!("samples that were dropped, since the tables are full: {}\n", format::count(profile.dropped));
     }
     text + "\n"
 }
@@ -100,9 +100,9 @@ fn whole_stacks(stacks: &Stacks, measure: Measure, most: usize) -> String {
         let sum = stack.sums.get(measure);
         let frames = stack.calls.iter().enumerate().map(|(i, call)| format!("    #{i} {}\n", described(Some(call))));
         format!(
-            "\n{} in {} objects, allocated at:\n{}",
+            "\n{} in {}, allocated at:\n{}",
             bytes(sum.bytes),
-            objects(sum.objects),
+            counted(sum.objects, "object"),
             frames.collect::<String>()
         )
     };
@@ -118,7 +118,7 @@ fn described(call: Option<&Call>) -> String {
     }
 }
 
-fn signed(number: i64, shown: fn(u64) -> String) -> String {
+fn signed(number: i64, shown: impl Fn(u64) -> String) -> String {
     format!("{}{}", if number < 0 { "-" } else { "" }, shown(number.unsigned_abs()))
 }
 
@@ -128,4 +128,8 @@ fn bytes(number: i64) -> String {
 
 fn objects(number: i64) -> String {
     signed(number, format::count)
+}
+
+fn counted(number: i64, noun: &str) -> String {
+    signed(number, |number| format::plural(number, noun))
 }

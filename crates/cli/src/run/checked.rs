@@ -18,7 +18,7 @@ use crate::output::{Output, command};
 use crate::terminal::{plain, say};
 use craton_inspect::{Call, Published};
 use craton_lab::document::Document;
-use craton_lab::format::count;
+use craton_lab::format::{count, plural};
 use craton_lab::ratios::Ratios;
 use serde::Serialize;
 use std::env;
@@ -142,9 +142,9 @@ impl<'a> Checked<'a> {
         for (pid, reports) in &found {
             let told: u64 = reports.all.iter().map(|report| report.lost.objects + report.lost.held_objects).sum();
             if told < reports.lost_objects {
-                let (lost, told) = (count(reports.lost_objects), count(told));
+                let (lost, told) = (plural(reports.lost_objects, "buffer"), count(told));
                 let who = format!("process {pid} ({})", plain(&reports.program));
-                self.notes.push(format!("{who} has lost {lost} buffers, of which the reports name {told}"));
+                self.notes.push(format!("{who} has lost {lost}, of which the reports name {told}"));
             }
         }
         let all: Vec<_> = found.into_iter().flat_map(|(_, reports)| reports.all).collect();

@@ -3,7 +3,7 @@
 use super::unserved::Main;
 use crate::terminal::plain;
 use craton_inspect::Published;
-use craton_lab::format::{bytes, count};
+use craton_lab::format::{bytes, count, plural};
 use craton_os::cgroup::Events;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -25,7 +25,10 @@ pub fn sentences(left: &[Published], main: &Main, status: ExitStatus, events: Ev
     let mut text: String =
         told.map(|p| format!("craton: process {} ({}) {}: {}\n", p.pid, plain(&p.exe), how(p), contents(p))).collect();
     if let more @ 1.. = others.len().saturating_sub(OTHERS) {
-        text += &format!("craton: {more} more processes did not end by exit either; the table has them\n");
+        text += &format!(
+            "craton: {} did not end by exit either: the table has more\n",
+            plural(more as u64, "other process")
+        );
     }
     text
 }

@@ -3,7 +3,7 @@
 use super::sample::{One, Process, Sample};
 use crate::terminal::{plain, wrap};
 use craton_inspect::{ClassRow, Row};
-use craton_lab::format::{bytes, columns, count};
+use craton_lab::format::{bytes, columns, count, plural};
 use std::time::Duration;
 
 const LEAST: (usize, usize) = (60, 15);
@@ -88,8 +88,10 @@ fn list(all: &[Process], before: &[Process], time: Duration, order: &Order) -> V
         ]
     };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).collect();
-    let mut lines =
-        vec![format!("craton top: {} processes with libcraton.so. q quits, s sorts, r reverses", all.len())];
+    let mut lines = vec![format!(
+        "craton top: {} with libcraton.so. q quits, s sorts, r reverses",
+        plural(all.len() as u64, "process")
+    )];
     lines.push(String::new());
     lines.extend(columns(&rows, &[1]).iter().map(|row| row.join("  ")));
     if all.is_empty() {
@@ -105,10 +107,10 @@ fn one(now: &One, before: Option<&One>, order: &Order) -> Vec<String> {
     let heap = ledger.heap_bytes;
     let mut lines = vec![
         format!(
-            "process {} ({}), {} threads. q quits, s sorts, r reverses, space pauses",
+            "process {} ({}), {}. q quits, s sorts, r reverses, space pauses",
             page.pid,
             plain(&page.exe),
-            now.threads
+            plural(now.threads, "thread")
         ),
         format!(
             "RSS {}  heap {}  not heap {}  soft limit {}  hard limit {}",

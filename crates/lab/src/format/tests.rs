@@ -22,6 +22,12 @@ fn seconds_and_counts_are_short() {
 }
 
 #[test]
+fn one_is_singular() {
+    assert_eq!([0, 1, 2].map(|n| plural(n, "object")), ["0 objects", "1 object", "2 objects"]);
+    assert_eq!([1, 1000].map(|n| plural(n, "process")), ["1 process", "1,000 processes"]);
+}
+
+#[test]
 fn columns_are_as_wide_as_their_widest_cell() {
     let rows = [vec!["a".to_owned(), "100".to_owned()], vec!["long".to_owned(), "1".to_owned()]];
     assert_eq!(table(&rows, &[0]), "a     100\nlong    1\n");

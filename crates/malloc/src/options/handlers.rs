@@ -17,7 +17,7 @@ use crate::statics::{
 };
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Line, precise_ns, process};
+use craton_os::{Line, label, precise_ns, process};
 use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
 use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Form, Key};
@@ -54,6 +54,13 @@ fn handler(key: Key) -> Handler {
         Key::MemoryLimit => {
             Text(|v| govern::set_option(b"memory_limit", v), |t| _ = govern::show_option(b"memory_limit", t))
         }
+        Key::NameMappings => Word(
+            |i| {
+                label::turn(i == 1);
+                true
+            },
+            || label::is_on().into(),
+        ),
         Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
         Key::Pressure => Text(|v| govern::set_option(b"pressure", v), |t| _ = govern::show_option(b"pressure", t)),
         Key::Profile => Text(set_profile, |t| {

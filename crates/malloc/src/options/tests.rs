@@ -60,6 +60,7 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
         ("hard_limit", &["1", "1023K"], SMALL),
         ("memory_limit", &["", "50%", "0"], "bad value (cgroup, auto, none, or bytes such as 512M); ignored"),
         ("memory_limit", &["4096"], SMALL),
+        ("name_mappings", &["", "2", "on"], "bad value (0 or 1); ignored"),
         (
             "page_heap",
             &["", "buddy"],

@@ -66,3 +66,11 @@ fn a_line_has_range_rights_and_name() {
     assert_eq!(parse(b"1000-2000 rw-p 00000000 00:00 0 ").unwrap().name, b"");
     assert!(parse(b"").is_none() && parse(b"xyz rw-p").is_none());
 }
+
+#[test]
+fn anonymous_memory_with_a_name_is_anonymous() {
+    let name = |rest: &str| parse(format!("7f00-8000 rw-p 00000000 00:00 0 {rest}").as_bytes()).unwrap().name.to_vec();
+    assert_eq!(name("                [anon:craton: heap]"), b"");
+    assert_eq!(name("                [heap]"), b"[heap]");
+    assert_eq!(name("                /lib/[anon:x]"), b"/lib/[anon:x]");
+}

@@ -38,26 +38,3 @@ fn no_name_comes_twice_and_none_is_empty() {
     assert!(families.iter().all(|family| !family.help.is_empty() && !family.help.contains('\n')));
     assert!(text(&[], None).is_empty());
 }
-
-#[test]
-fn the_dashboard_asks_for_metrics_that_there_are() {
-    let families = families(&[process(7, "one")]);
-    let total =
-        |family: &Family| if family.is_counter { format!("{}_total", family.name) } else { family.name.clone() };
-    let names: BTreeSet<String> = families.iter().map(total).collect();
-    let dashboard = include_str!("../../../../packaging/grafana.json");
-    assert!(serde_json::from_str::<serde_json::Value>(dashboard).is_ok());
-    let asked: BTreeSet<&str> = dashboard
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with("craton_"))
-        .collect();
-    assert!(asked.len() > 10, "{asked:?}");
-    let rows: Vec<&str> = dashboard
-        .split(['"', '|', '\\', '~', '='])
-        .filter(|word| word.ends_with("_bytes") && !word.contains('('))
-        .collect();
-    assert!(rows.len() > 5 && rows.iter().all(|row| Ledger::ROWS.contains(row)), "{rows:?}");
-    for name in asked {
-        assert!(names.contains(name), "{name}");
-    }
-}
