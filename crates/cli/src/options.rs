@@ -192,7 +192,7 @@ pub fn agree(settings: &[Setting]) -> Result<(), Failure> {
 }
 
 /// # Errors
-/// `--trace` or `--profile` is given, and `-o` names a file for the same.
+/// `--trace` or `--profile` is given, and `-o` names the file, too.
 pub fn only_by_flag(settings: &[Setting], flag: &str, is_given: bool) -> Result<(), Failure> {
     let key = if flag == "profile" { "profile_file=" } else { "trace=" };
     let second = settings.iter().find(|Setting(text)| text.as_bytes().starts_with(key.as_bytes()));
@@ -200,7 +200,7 @@ pub fn only_by_flag(settings: &[Setting], flag: &str, is_given: bool) -> Result<
         None => Ok(()),
         Some(Setting(second)) => {
             let second = plain(&second.to_string_lossy());
-            Err(Failure::Usage(format!("--{flag} and -o {second} name a file for the same; give one of them")))
+            Err(Failure::Usage(format!("--{flag} and -o {second} both name the file; give one of them")))
         }
     }
 }

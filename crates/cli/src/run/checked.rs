@@ -92,7 +92,7 @@ impl<'a> Checked<'a> {
         let mut notes = Vec::new();
         if !options::checks(asked) {
             notes.push(
-                "no check of the debugging kit is on, so that only its samples report bugs; -o debug=all turns all on"
+                "no check of the debugging kit is on: only samples and wrong frees are reported; -o debug=all turns all on"
                     .to_owned(),
             );
         }

@@ -91,12 +91,12 @@ pub fn still_run(running: &[(u32, String)]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let many = match running.len() {
+    let (many, whose) = match running.len() {
         0 => return None,
-        1 => "1 process still runs".to_owned(),
-        n => format!("{n} processes still run"),
+        1 => ("1 process still runs".to_owned(), "its"),
+        n => (format!("{n} processes still run"), "their"),
     };
-    Some(format!("{many}: {}{more}; their later messages reach standard error alone", names.join(", ")))
+    Some(format!("{many}: {}{more}; {whose} later messages reach standard error alone", names.join(", ")))
 }
 
 #[cfg(test)]
