@@ -412,7 +412,7 @@ fn a_process_that_outlives_the_run_is_named_and_its_messages_reach_standard_erro
         let text = fs::read_to_string(&errors).unwrap();
         let line =
             text.lines().find(|line| line.contains("1 process still runs: ")).unwrap_or_else(|| panic!("{text}"));
-        assert!(line.ends_with(" (outlives); their later messages reach standard error alone"), "{line}");
+        assert!(line.ends_with(" (outlives); its later messages reach standard error alone"), "{line}");
         drop(input);
         // The daemon has the pipe, too.
         std::io::copy(&mut output, &mut std::io::sink()).unwrap();

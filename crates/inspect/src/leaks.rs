@@ -150,7 +150,8 @@ fn follow(objects: &Objects<'_>, left: &SharedBits, memory: &dyn Memory, open: V
         let mut look = move |words: &mut Vec<u64>, open: &mut Vec<Found>| {
             objects.find_all(words.iter().copied(), &mut hits);
             left.remove_all(&hits, open);
-            (words.clear(), hits.clear());
+            words.clear();
+            hits.clear();
         };
         move |open: &mut Vec<Found>| {
             batch.extend(open.drain(open.len().saturating_sub(BATCH)..));

@@ -1,5 +1,8 @@
+extern crate std;
 use super::*;
 use crate::{mapping, maps};
+use std::borrow::ToOwned;
+use std::string::String;
 
 /// As the kernel prints it: this crate's other readers see anonymous memory without a name.
 fn shown(at: usize) -> String {
@@ -35,5 +38,5 @@ fn mappings_have_names_until_the_system_refuses_one() {
     assert_eq!(unsafe { (named as *const u64).read() }, 7);
     let after = map();
     assert!(!shown(after).contains("craton"), "{}", shown(after));
-    [unnamed, named, after].map(|at| mapping::unmap(at, bytes));
+    [unnamed, named, after].into_iter().for_each(|at| mapping::unmap(at, bytes));
 }

@@ -69,7 +69,8 @@ fn a_line_has_range_rights_and_name() {
 
 #[test]
 fn anonymous_memory_with_a_name_is_anonymous() {
-    let name = |rest: &str| parse(format!("7f00-8000 rw-p 00000000 00:00 0 {rest}").as_bytes()).unwrap().name.to_vec();
+    let name =
+        |rest: &str| parse(std::format!("7f00-8000 rw-p 00000000 00:00 0 {rest}").as_bytes()).unwrap().name.to_vec();
     assert_eq!(name("                [anon:craton: heap]"), b"");
     assert_eq!(name("                [heap]"), b"[heap]");
     assert_eq!(name("                /lib/[anon:x]"), b"/lib/[anon:x]");
