@@ -9,7 +9,7 @@ fn shown(at: usize) -> String {
     let text = std::fs::read_to_string("/proc/self/maps").unwrap();
     let starts =
         |line: &&str| usize::from_str_radix(line.split('-').next().unwrap(), 16).is_ok_and(|start| start <= at);
-    text.lines().filter(starts).last().unwrap().to_owned()
+    text.lines().rfind(starts).unwrap().to_owned()
 }
 
 /// One test, since the switch is the process's.
