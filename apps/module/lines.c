@@ -15,8 +15,8 @@
  *                  writes to and another has
  *   acquired       how often it took the lock; `waits`: how often it found the lock taken
  *
- * The lock is Linux's queued spin lock, and `watch` is followed by a load of its word. With counted
- * instructions, or `-accel tcg,thread=single`, CPUs take turns, so the plugin needs no lock. */
+ * The lock is Linux's queued spin lock, and `watch` is followed by a load of its word. With
+ * `-accel tcg,thread=single` one thread runs all CPUs, so the plugin needs no lock. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -561,8 +561,9 @@ static int mark_turns(void)
 		for (order = 0; !result && order <= CRATON_FRAMES_HUGE_ORDER; order += CRATON_FRAMES_HUGE_ORDER)
 			for (cpus = 1; !result && cpus <= num_online_cpus(); cpus *= 2)
 				for (name = 0; !result && name < 3; name++) {
+					/* More than per-CPU lists hold. */
 					struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus,
-							     .count = (order ? 64 : 4096) / cpus,
+							     .count = order ? 16 : 4096,
 							     .random = name == 1, .marked = true };
 					u64 none[2];
 
