@@ -3,29 +3,32 @@
 # runs page frames beside the kernel's buddy allocator.
 #   scripts/kernel-module.sh [CPUS [JSON-FILE]]    default: 2 CPUs
 #   scripts/kernel-module.sh lines                 cache lines and instructions of single operations
+#   scripts/kernel-module.sh turns [CPUS]          the same of CPUs that take turns, 8 by default: lines
+#                                                  that move between them, instructions under the zone's lock
 #   scripts/kernel-module.sh test                  a short run, one with a planted bug, and the lines
 # Debian's packages are fetched by apt-get into target/linux-guest, not installed.
-# UNIT=instructions: one CPU, whose instructions are counted; a nanosecond in the output is one.
+# UNIT=instructions: a nanosecond in the output is an instruction of any CPU; CPUs take turns.
 # UNIT=time (default): emulated CPUs run side by side. ACCEL=kvm: the guest runs on the processor
-# itself. ROUNDS: rounds of each benchmark, 3 by default.
+# itself. ROUNDS: rounds of each benchmark, 3 by default. QEMU names another emulator, KERNEL another
+# version of Debian's kernel, as 6.1.0-32-cloud-amd64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CARGO_TARGET_DIR:-target}/linux-guest
 mkdir -p "$folder"
 folder=$(readlink -f "$folder")
-accel=${ACCEL:-tcg} unit=${UNIT:-time}
+accel=${ACCEL:-tcg} unit=${UNIT:-time} qemu=${QEMU:-qemu-system-x86_64}
 
 give_up() {
   echo "$0: $*" >&2
   exit 1
 }
-for tool in qemu-system-x86_64:qemu-system-x86 gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
+for tool in "$qemu:qemu-system-x86" gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
   command -v "${tool%:*}" >/dev/null || give_up "${tool%:*} is not installed; Debian and Ubuntu: apt-get install ${tool#*:}"
 done
 # The kernel, its headers and the tools that build modules, at one version.
 fetch() {
-  local image headers
-  image=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -nE 's/.*Depends: (linux-image-[0-9].*)/\1/p' | head -n 1)
+  local image=${KERNEL:+linux-image-$KERNEL} headers
+  [ -n "$image" ] || image=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -nE 's/.*Depends: (linux-image-[0-9].*)/\1/p' | head -n 1)
   [ -n "$image" ] || give_up "apt knows no linux-image-cloud-amd64: run apt-get update; the module needs Debian's packages"
   version=${image#linux-image-}
   headers=linux-headers-$version
@@ -34,7 +37,7 @@ fetch() {
   mkdir -p "$folder/packages" "$folder/root-$version"
   (cd "$folder/packages" && apt-get -qq download "$image" "$headers" "linux-headers-${version%-cloud-amd64}-common" \
     "linux-kbuild-$(cut -d . -f 1,2 <<<"$version")" busybox-static 2>/dev/null) ||
-    give_up "apt-get cannot download $headers and its companions: run apt-get update"
+    give_up "apt-get cannot download $image, $headers and their companions: run apt-get update, or choose another KERNEL"
   local package
   for package in "$folder"/packages/*.deb; do
     dpkg-deb -x "$package" "$folder/root-$version"
@@ -75,11 +78,12 @@ INIT
   (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$folder/initramfs.gz"
 }
 
+memory=1G
 # guest SECONDS CPUS MODULE-OPTIONS QEMU-OPTION…: its lines of JSON
 guest() {
   local limit=$1 cpus=$2 options=$3
   shift 3
-  timeout "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m 1G -display none -monitor none -no-reboot \
+  timeout "$limit" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -no-reboot \
     -serial stdio "${unit_options[@]}" -kernel "$folder/root-$version/boot/vmlinuz-$version" -initrd "$folder/initramfs.gz" \
     -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr no5lvl panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=64M module: $options" "$@" </dev/null |
     sed -unE 's/^.*craton: (.*[^\r])\r?$/\1/p'
@@ -88,18 +92,19 @@ guest() {
 unit_options=()
 case "$accel $unit" in
   "tcg instructions") unit_options=(-icount shift=0,sleep=off) ;;
-  "tcg time" | kvm*) ;;
+  "tcg time" | "kvm time") ;;
   *) give_up "ACCEL=$accel UNIT=$unit: ACCEL is tcg or kvm, UNIT is time, or with tcg instructions" ;;
 esac
-[ "$unit" = time ] || [[ ${1:-1} = 1 || $1 = lines ]] || give_up "UNIT=instructions counts those of one CPU: $0 1"
 [ "$accel" = tcg ] || [ -w /dev/kvm ] || give_up "ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated"
 
-# Sections of marked operations, joined with what the plugin counted.
+# lines CPUS MODULE-OPTIONS: sections of marked operations, joined with what the plugin counted.
 lines() {
   local said counts=$folder/lines.json
   gcc -O2 -Wall -Wextra -Wno-unused-parameter -shared -fPIC -o "$folder/lines.so" apps/module/lines.c
-  said=$(guest 400 1 "lines=1 mib=256" -plugin "$folder/lines.so,out=$counts")
+  said=$(guest 500 "$1" "$2" -plugin "$folder/lines.so,out=$counts")
   grep -q '"step":"done"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
+  grep -q "\"step\":\"memory\".*\"cpus\":$1}" <<<"$said" ||
+    give_up "not all of $1 CPUs started in the kernel's ten seconds: is this machine busy?"
   local line section counted
   grep '"step":"section"' <<<"$said" | while read -r line; do
     section=$(sed -E 's/.*"section":([0-9]+).*/\1/' <<<"$line")
@@ -108,24 +113,47 @@ lines() {
   done
 }
 
+refuses() { # TEXT VARIABLE=VALUE: before anything is built
+  local said
+  if said=$(env "$2" scripts/kernel-module.sh 1 2>&1) || ! grep -qF "$1" <<<"$said"; then
+    give_up "expected \"$1\" with $2, got: $said"
+  fi
+}
+
+# One thread runs all CPUs. (With -icount the kernel's waits for a time would take minutes.)
+turns() {
+  accel=tcg,thread=single unit_options=() memory=2G
+  lines "$1" "turns=1 mib=512"
+}
+
 fetch
 build
 case "${1:-2}" in
   lines)
     accel=tcg unit_options=()
-    lines
+    lines 1 "lines=1 mib=256"
     ;;
+  turns) turns "${2:-8}" ;;
   test)
+    refuses "no-such-qemu is not installed" QEMU=no-such-qemu
+    refuses "apt-get cannot download linux-image-6.1.0-0-cloud-amd64, linux-headers-6.1.0-0-cloud-amd64" KERNEL=6.1.0-0-cloud-amd64
+    refuses "ACCEL is tcg or kvm" ACCEL=hvf
+    [ -w /dev/kvm ] || refuses "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
+    said=$(guest 120 1 "rounds=1 mib=4000")
+    grep -q "MiB of contiguous memory are free, and mib=4000 were asked for" <<<"$said" || { echo "$said" >&2; give_up "the module did not say that memory is short"; }
     said=$(guest 240 2 "rounds=1 mib=64")
     grep -q '"step":"done"' <<<"$said" && grep -q '"step":"unloaded"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
     said=$(guest 120 1 "rounds=1 mib=64 plant=1") || true
     grep -q "a frame has another frame's number" <<<"$said" || { echo "$said" >&2; give_up "the module did not find the planted bug"; }
-    said=$(lines)
+    said=$(lines 1 "lines=1 mib=256")
     [ "$(grep -c '"operations":[1-9]' <<<"$said")" = 16 ] || { echo "$said" >&2; give_up "the plugin counted no operations"; }
+    said=$(turns 2)
+    [ "$(grep -c '"operations":[1-9]' <<<"$said")" = 40 ] || { echo "$said" >&2; give_up "the plugin counted no operations of two CPUs"; }
+    grep -q '"allocator":"buddy".*"locked":[1-9]' <<<"$said" || { echo "$said" >&2; give_up "the plugin saw no instruction under the zone's lock"; }
     echo "the module passes its checks beside Linux's allocator, and finds what is planted"
     ;;
-  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 lines|test" ;;
+  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 lines|turns|test" ;;
   *)
-    guest 900 "${1:-2}" "rounds=${ROUNDS:-3}" | tee "${2:-/dev/null}"
+    guest 2400 "${1:-2}" "rounds=${ROUNDS:-3}" | tee "${2:-/dev/null}"
     ;;
 esac

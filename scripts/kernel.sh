@@ -117,6 +117,7 @@ tests() {
   expect_failure "this guest has room for 8" 60 9 64M
   expect_refusal "no-such-qemu is not installed" QEMU=no-such-qemu
   expect_refusal "ACCEL is tcg or kvm" ACCEL=hvf
+  [ -w /dev/kvm ] || expect_refusal "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
   echo "the guest passes its checks, and reports what is planted"
 }
 

@@ -4,6 +4,7 @@
 #                                          ZONE,all: page frames serve all orders first
 #   scripts/linux.sh write [JSON-FILE]     the paper's write benchmark, with page frames and without
 #   scripts/linux.sh parts                 where its instructions are spent
+#   scripts/linux.sh memcached [JSON-FILE] memcached under load, with page frames and without
 #   scripts/linux.sh balloon               memory goes back to the host: virtio-balloon, and page frames
 #   scripts/linux.sh test                  guests that must pass, and guests with planted bugs
 #   scripts/linux.sh build                 the kernel alone
@@ -11,7 +12,8 @@
 # CPUS and MEMORY choose the guest, 2 and 512M by default. UNIT=instructions: one CPU, whose
 # instructions are counted; a nanosecond in the output is one. ACCEL=kvm: the guest runs on the
 # processor itself.
-# JOBS: of make. DEBUG=1: a kernel with the page allocator's own checks.
+# JOBS: of make. DEBUG=1: a kernel with the page allocator's own checks. DEBIAN=1: one with what Debian's
+# cloud kernel has built in, mitigations and all; it takes half an hour to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CARGO_TARGET_DIR:-target}/linux-guest
@@ -19,7 +21,7 @@ mkdir -p "$folder"
 folder=$(readlink -f "$folder")
 cpus=${CPUS:-2} memory=${MEMORY:-512M} accel=${ACCEL:-tcg} unit=${UNIT:-time} qemu=${QEMU:-qemu-system-x86_64}
 package=${LINUX_PACKAGE:-linux-source-6.1}
-source=$folder/source kernel=$folder/kernel${DEBUG:+-debug}
+source=$folder/source kernel=$folder/kernel${DEBUG:+-debug}${DEBIAN:+-debian}
 
 give_up() {
   echo "$0: $*" >&2
@@ -62,6 +64,22 @@ fetch() {
   echo "$stamp" >"$source/done"
 }
 
+# Of Debian's packaged cloud kernel, without modules, keys and debug information; ours added.
+debian_config() {
+  local image packages=$folder/config-package
+  image=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -nE 's/.*Depends: (linux-image-[0-9].*)/\1/p' | head -n 1)
+  [ -n "$image" ] || give_up "apt knows no linux-image-cloud-amd64: run apt-get update; its configuration is needed"
+  if [ ! -e "$packages/boot/config-${image#linux-image-}" ]; then
+    rm -rf "$packages"
+    mkdir -p "$packages"
+    (cd "$packages" && apt-get -qq download "$image" 2>/dev/null) || give_up "apt-get cannot download $image: run apt-get update"
+    dpkg-deb --fsys-tarfile "$packages"/*.deb | tar -x -C "$packages" --wildcards './boot/config-*'
+    rm "$packages"/*.deb
+  fi
+  grep -vE '=m$|^CONFIG_(MODULE|SYSTEM_TRUSTED|SYSTEM_REVOCATION|DEBUG_INFO|BUILD_SALT|SECURITY_LOCKDOWN)' "$packages"/boot/config-*
+  printf '%s\n' '# CONFIG_MODULES is not set' CONFIG_DEBUG_INFO_NONE=y CONFIG_PVH=y CONFIG_CRATON_FRAMES=y CONFIG_CRATON_FRAMES_PLANT=y
+}
+
 update() { # FILE…, FOLDER: copies what differs, so that make sees what changed
   local file to=${!#}
   for file in "${@:1:$#-1}"; do
@@ -73,11 +91,12 @@ build() {
   scripts/frames-asm.sh "$folder/craton_frames.S"
   update apps/linux/mm/*.[ch] crates/frames-c/include/craton_frames.h "$folder/craton_frames.S" "$source/mm"
   mkdir -p "$kernel"
-  local config=$folder/config
+  local config=$folder/config base=allnoconfig
   cat apps/linux/config ${DEBUG:+apps/linux/config.debug} >"$config"
+  [ -z "${DEBIAN:-}" ] || { debian_config >"$config"; base=alldefconfig; }
   if ! cmp -s "$config" "$kernel/config" || [ ! -e "$kernel/.config" ]; then
     check_room "$folder" 700 "a build of the kernel"
-    make -s -C "$source" O="$kernel" ARCH=x86_64 KCONFIG_ALLCONFIG="$config" allnoconfig >"$kernel/log" 2>&1
+    make -s -C "$source" O="$kernel" ARCH=x86_64 KCONFIG_ALLCONFIG="$config" "$base" >"$kernel/log" 2>&1
     cp "$config" "$kernel/config"
   fi
   make -s -C "$source" O="$kernel" ARCH=x86_64 -j "${JOBS:-$(nproc)}" vmlinux >"$kernel/log" 2>&1 ||
@@ -85,27 +104,38 @@ build() {
   local root=$folder/guest
   rm -rf "$root"
   mkdir -p "$root"/{proc,sys,dev,tmp}
-  gcc -O2 -static -Wall -Wextra -o "$root/init" apps/linux/guest.c
+  gcc -O2 -static -Wall -Wextra -o "$root/init" apps/linux/guest.c apps/linux/memcached.c
   (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$folder/guest.gz"
 }
 
 # guest SECONDS ZONE STEP…: all that its console says
 guest() {
-  local limit=$1 zone=$2 status=0
+  local limit=$1 zone=$2 status=0 console=$folder/console
   shift 2
   [ "$zone" = none ] && zone='' || zone=craton=$zone
   timeout "$limit" "${before[@]}" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -nic none \
-    -vga none -no-reboot -serial stdio "${unit_options[@]}" "${options[@]}" -kernel "$kernel/vmlinux" -initrd "$folder/guest.gz" \
-    -append "console=ttyS0 quiet loglevel=6 panic=-1 $parameters $zone -- $*" </dev/null || status=$?
-  [ "$status" = 124 ] && echo "guest: {\"step\":\"failed\",\"why\":\"the guest did not end within $limit s\"}"
-  return 0
+    -vga none -no-reboot -serial stdio "${unit_options[@]}" "${options[@]}" -kernel "$kernel/vmlinux" -initrd "$initrd" \
+    -append "console=ttyS0 quiet loglevel=6 panic=-1 $parameters $zone -- $*" </dev/null 2>&1 | tee "$console" || status=$?
+  if [ "$status" = 124 ]; then
+    echo "guest: {\"step\":\"failed\",\"why\":\"the guest did not end within $limit s\"}"
+  elif ! grep -qE '"step":"(done|failed)"' "$console"; then
+    echo "guest: {\"step\":\"failed\",\"why\":\"the guest ended before its last step; $console has what it said\"}"
+  fi
 }
 
 lines() { # the guest's JSON
   sed -unE 's/^.*guest: (.*[^\r])\r?$/\1/p'
 }
 
-before=() options=() unit_options=() parameters=
+# CONFIG_NR_CPUS is the kernel's limit; it would leave out the others without a word.
+check_cpus() {
+  local most
+  most=$(sed -n 's/^CONFIG_NR_CPUS=//p' apps/linux/config)
+  [[ $cpus =~ ^[1-9][0-9]{0,3}$ ]] && [ "$cpus" -le "$most" ] ||
+    give_up "CPUS=$cpus: the kernel is built for 1 to $most CPUs (CONFIG_NR_CPUS in apps/linux/config)"
+}
+
+before=() options=() unit_options=() parameters= initrd=$folder/guest.gz
 choose_unit() {
   case "$accel $unit" in
     # Loops that wait for a time would take minutes.
@@ -157,6 +187,9 @@ tests() {
   refuses "no-such-qemu is not installed" QEMU=no-such-qemu
   refuses "apt knows no linux-source-0.1" LINUX_PACKAGE=linux-source-0.1
   refuses "ACCEL is tcg or kvm" ACCEL=hvf
+  [ -w /dev/kvm ] || refuses "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
+  refuses "the kernel is built for 1 to 16 CPUs" CPUS=17
+  memory=8M expect "the guest ended before its last step" 60 none fill >/dev/null
   expect "names no zone with memory.*" 60 NoSuchZone fill >/dev/null
   cpus=1 passes 200 DMA32 fill=3 fork=3 files storm oom=3
   cpus=4 passes 300 DMA32 fill=3 fork=3 files storm oom=3
@@ -181,6 +214,37 @@ write_benchmark() {
       [ "$zone" = none ] && zone=buddy || zone=craton
       sed -nE "s/^\{(\"step\":\"(write|counters)\")/{\"allocator\":\"$zone\",\"unit\":\"$unit\",\1/p" <<<"$said"
     done
+  done | tee "${1:-/dev/null}"
+}
+
+# The guest's first program with Debian's memcached and its libraries, and a disk of zeros.
+with_memcached() {
+  local memcached root=$folder/memcached
+  memcached=$(command -v memcached) || give_up "memcached is not installed; Debian and Ubuntu: apt-get install memcached"
+  rm -rf "$root"
+  mkdir -p "$root"/{usr/bin,etc}
+  cp -L "$memcached" "$root/usr/bin/memcached"
+  ldd "$memcached" | grep -oE '/[^ ]+' | while read -r library; do
+    mkdir -p "$root${library%/*}"
+    cp -L "$library" "$root$library"
+  done
+  echo 'root:x:0:0::/:/' >"$root/etc/passwd"
+  initrd=$folder/with-memcached.gz
+  { cat "$folder/guest.gz"; (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1); } >"$initrd"
+  options=(-blockdev driver=null-co,node-name=zeros,size=1073741824,read-zeroes=on -device virtio-blk-pci,drive=zeros)
+}
+
+# With page frames and without, in turns: the paper's figure 11. Instructions of one CPU, or times.
+memcached_benchmark() {
+  local zone said
+  [ "$accel" = kvm ] || unit=${UNIT:-instructions}
+  choose_unit
+  with_memcached
+  [ "$unit" = time ] || cpus=1
+  for zone in none DMA32,all; do
+    said=$(expect '"step":"done"' 900 "$zone" "memcached=${TURNS:-18}" | lines)
+    [ "$zone" = none ] && zone=buddy || zone=craton
+    sed -nE "s/^\{(\"step\":\"(memcached|counters)\")/{\"allocator\":\"$zone\",\"unit\":\"$unit\",\1/p" <<<"$said"
   done | tee "${1:-/dev/null}"
 }
 
@@ -250,6 +314,7 @@ balloon() {
 }
 
 choose_unit
+check_cpus
 check_tools
 fetch
 build
@@ -261,6 +326,7 @@ case "${1:-}" in
     ;;
   write) write_benchmark "${2:-}" ;;
   parts) parts ;;
+  memcached) memcached_benchmark "${2:-}" ;;
   balloon) balloon ;;
   test)
     tests
@@ -268,5 +334,5 @@ case "${1:-}" in
     echo "Linux runs on page frames, and reports what is planted"
     ;;
   test-debug) cpus=4 passes 600 DMA32 fill fork files storm oom ;;
-  *) give_up "usage: $0 run ZONE|none STEP… | write [JSON-FILE] | parts | balloon | test | build" ;;
+  *) give_up "usage: $0 run ZONE|none STEP… | write [JSON-FILE] | parts | memcached [JSON-FILE] | balloon | test | build" ;;
 esac

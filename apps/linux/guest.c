@@ -6,6 +6,7 @@
  *   files     writes a file of a quarter of the memory, reads it, and removes it
  *   oom=N     N times: a process allocates until the kernel kills it
  *   write=N   the paper's write benchmark (LLFree section 5.8), N rounds
+ *   memcached=N   memcached under load, N turns (memcached.c)
  *   idle=N    sleeps for N seconds
  *   offer     page frames offer free huge frames to the host, which takes them
  *   plant=X   twice, in-use: a bug in the kernel; word: one in this program
@@ -13,15 +14,10 @@
  * Each step prints a line of JSON. The last says "done", or "failed" and why: a check failed, memory
  * did not come back, the kernel is tainted by a warning, or its page frames contradict themselves. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "guest.h"
+
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -29,11 +25,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#define PAGE 4096ul
-#define HUGE (2ul << 20)
-#define MIB (1ul << 20)
 /* Left to the kernel while memory is full, beyond its watermarks. */
 #define RESERVE (24 * MIB)
 /* Bytes that may be missing after a step: caches grow once. */
@@ -49,7 +41,7 @@ static void end(void)
 	_exit(0);
 }
 
-static void say(const char *format, ...)
+void say(const char *format, ...)
 {
 	va_list arguments;
 
@@ -61,7 +53,7 @@ static void say(const char *format, ...)
 	va_end(arguments);
 }
 
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
+void fail(const char *format, ...)
 {
 	char why[256];
 	va_list arguments;
@@ -75,8 +67,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
 	_exit(1);
 }
 
-/* A number of a file of lines `NAME NUMBER`, times `unit`; -1: no such file or line. */
-static long number_in(const char *path, const char *name, long unit)
+long number_in(const char *path, const char *name, long unit)
 {
 	char line[256];
 	long number = -1;
@@ -90,7 +81,7 @@ static long number_in(const char *path, const char *name, long unit)
 	return number;
 }
 
-static int write_to(const char *path, const char *text)
+int write_to(const char *path, const char *text)
 {
 	int file = open(path, O_WRONLY), error = 0;
 
@@ -102,7 +93,7 @@ static int write_to(const char *path, const char *text)
 	return error;
 }
 
-static long free_bytes(void)
+long free_bytes(void)
 {
 	write_to("/proc/sys/vm/drop_caches", "3");
 	return number_in("/proc/meminfo", "MemFree:", 1024);
@@ -252,7 +243,7 @@ static void fork_all(int round)
 	say("{\"step\":\"fork\",\"round\":%d}", round);
 }
 
-static void storm(void)
+static void storm(int round)
 {
 	static pid_t children[MOST_CHILDREN];
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -282,10 +273,10 @@ static void storm(void)
 		kill(children[i], SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
-	say("{\"step\":\"storm\",\"processes\":%d,\"end\":\"%s\"}", count, error ? strerror(error) : "all");
+	say("{\"step\":\"storm\",\"round\":%d,\"processes\":%d,\"end\":\"%s\"}", round, count, error ? strerror(error) : "all");
 }
 
-static void files(void)
+static void files(int round)
 {
 	size_t bytes = free_bytes() / 4 / MIB * MIB;
 	uint64_t *part = (uint64_t *)map(MIB);
@@ -306,7 +297,7 @@ static void files(void)
 	close(file);
 	unlink("/tmp/file");
 	munmap(part, MIB);
-	say("{\"step\":\"files\",\"bytes\":%zu}", bytes);
+	say("{\"step\":\"files\",\"round\":%d,\"bytes\":%zu}", round, bytes);
 }
 
 static void oom(int round)
@@ -331,7 +322,7 @@ static void oom(int round)
 	say("{\"step\":\"oom\",\"round\":%d}", round);
 }
 
-static uint64_t now(void)
+uint64_t now(void)
 {
 	struct timespec time;
 
@@ -397,7 +388,7 @@ static void idle(int seconds)
 }
 
 /* craton-host reads the line with the board. */
-static void offer(void)
+static void offer(int round)
 {
 	long offline, taken = -1;
 	int error;
@@ -414,14 +405,14 @@ static void offer(void)
 		usleep(100000);
 		taken = number_in("/proc/craton", "taken by the host", 1);
 	}
-	say("{\"step\":\"offer\",\"huge_frames\":%ld,\"taken\":%ld}", offline, taken);
+	say("{\"step\":\"offer\",\"round\":%d,\"huge_frames\":%ld,\"taken\":%ld}", round, offline, taken);
 }
 
 /* After each step. */
 static void check_kernel(const char *step, long free_before)
 {
 	long tainted = number_in("/proc/sys/kernel/tainted", "", 1), after;
-	int is_ours = access("/proc/craton", F_OK) == 0;
+	int is_ours = number_in("/proc/craton", "frames", 1) >= 0;
 	long total = number_in("/proc/meminfo", "MemTotal:", 1024);
 	/* Zones without page frames also have per-CPU lists. */
 	long slack = SLACK + (number_in("/proc/craton", "frames", 4096) < total ? total / 16 : 0);
@@ -456,61 +447,79 @@ static void counters(void)
 	}
 	if (file)
 		fclose(file);
-	else
+	if (number_in("/proc/craton", "frames", 1) < 0)
 		say("{\"step\":\"counters\",\"page_frames\":false}");
 }
 
-static int step(const char *argument, long free_before)
+static void fill_round(int round)
 {
-	const char *value = strchr(argument, '=');
-	int rounds = value ? atoi(value + 1) : 1;
-	char name[16] = "";
+	fill_all(round, 0);
+}
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
-	if (!strcmp(name, "plant")) {
-		char text[32];
-		int error = 0;
+static void write_round(int round)
+{
+	for (int is_huge = 0; is_huge < 2; is_huge++)
+		write_benchmark(round, is_huge);
+}
 
-		snprintf(text, sizeof(text), "plant %s", value ? value + 1 : "");
-		if (value && !strcmp(value + 1, "word"))
-			fill_all(0, 1);
-		else
-			error = write_to("/proc/craton", text);
-		if (error)
-			fail("%s: %s", text, strerror(error));
-		fill_all(0, 0);
-		check_kernel(name, free_before);
-		return 1;
+/* `run` gets the round, or once the number after `=`. A step without marks is marked as a whole. */
+static const struct {
+	const char *name;
+	void (*run)(int);
+	int is_once, marks;
+} steps[] = {
+	{ "fill", fill_round, 0, 0 },
+	{ "fork", fork_all, 0, 0 },
+	{ "storm", storm, 0, 0 },
+	{ "files", files, 0, 0 },
+	{ "oom", oom, 0, 0 },
+	{ "write", write_round, 0, 1 },
+	{ "offer", offer, 0, 1 },
+	{ "idle", idle, 1, 0 },
+	{ "memcached", load_memcached, 1, 0 },
+};
+
+static void plant(const char *bug, long free_before)
+{
+	char text[32];
+	int is_word = !strcmp(bug, "word"), error = 0;
+
+	snprintf(text, sizeof(text), "plant %s", bug);
+	if (!is_word)
+		error = write_to("/proc/craton", text);
+	if (error)
+		fail("%s: %s", text, strerror(error));
+	fill_all(0, is_word);
+	check_kernel("plant", free_before);
+}
+
+static void step(const char *argument, long free_before)
+{
+	size_t length = strcspn(argument, "="), i = 0, all = sizeof(steps) / sizeof(*steps);
+	const char *value = argument[length] ? argument + length + 1 : "";
+	int number = *value ? atoi(value) : 1;
+
+	if (!strncmp(argument, "plant=", 6)) {
+		plant(value, free_before);
+		return;
 	}
-	if (strcmp(name, "offer") && strcmp(name, "write"))
+	while (i < all && (strlen(steps[i].name) != length || strncmp(argument, steps[i].name, length)))
+		i++;
+	if (i == all)
+		fail("no step %s; the head of apps/linux/guest.c lists them", argument);
+	if (number < 1)
+		fail("%s: the number is at least 1", argument);
+	if (!steps[i].marks)
 		MARK_BEGIN;
-	if (!strcmp(name, "idle")) {
-		idle(rounds);
-		rounds = 0;
-	}
-	for (int round = 0; round < rounds; round++) {
-		if (!strcmp(name, "offer"))
-			offer();
-		else if (!strcmp(name, "fill"))
-			fill_all(round, 0);
-		else if (!strcmp(name, "fork"))
-			fork_all(round);
-		else if (!strcmp(name, "storm"))
-			storm();
-		else if (!strcmp(name, "files"))
-			files();
-		else if (!strcmp(name, "oom"))
-			oom(round);
-		else if (!strcmp(name, "write"))
-			for (int is_huge = 0; is_huge < 2; is_huge++)
-				write_benchmark(round, is_huge);
-		else
-			return 0;
-		check_kernel(name, free_before);
+	if (steps[i].is_once)
+		steps[i].run(number);
+	for (int round = 0; !steps[i].is_once && round < number; round++) {
+		steps[i].run(round);
+		check_kernel(steps[i].name, free_before);
 	}
 	MARK_END;
 	MARK_NEXT;
-	return 1;
+	check_kernel(steps[i].name, free_before);
 }
 
 int main(int count, char **arguments)
@@ -534,8 +543,7 @@ int main(int count, char **arguments)
 	free_before = free_bytes();
 	counters();
 	for (int i = 1; i < count; i++)
-		if (!step(arguments[i], free_before))
-			fail("no step %s; steps: fill fork storm files oom write idle offer plant", arguments[i]);
+		step(arguments[i], free_before);
 	counters();
 	say("{\"step\":\"done\"}");
 	end();

@@ -38,8 +38,11 @@ MODULE_PARM_DESC(plant, "plant a bug that the checks must find");
 static bool lines;
 module_param(lines, bool, 0444);
 MODULE_PARM_DESC(lines, "mark single operations for the plugin lines.c, and run no benchmark");
+static bool turns;
+module_param(turns, bool, 0444);
+MODULE_PARM_DESC(turns, "as `lines`, of CPUs that take turns at each operation");
 
-static unsigned long *taken; /* first frames of blocks, sorted */
+static unsigned long *range; /* first frames of blocks, sorted */
 static unsigned long blocks;
 static unsigned long base; /* the zone's frame 0 */
 static void *buffer;
@@ -102,7 +105,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int take_range(void)
+static int alloc_range(void)
 {
 	unsigned long wanted = mib * 256ul / BLOCK_FRAMES, most = totalram_pages() / BLOCK_FRAMES, i;
 	unsigned long got = 0, begin = 0, best = 0, best_len = 0;
@@ -111,8 +114,8 @@ static int take_range(void)
 		pr_err("craton: mib=%u is less than a block of 4 MiB\n", mib);
 		return -EINVAL;
 	}
-	taken = vmalloc(array_size(most, sizeof(*taken)));
-	if (!taken)
+	range = vmalloc(array_size(most, sizeof(*range)));
+	if (!range)
 		return -ENOMEM;
 	/* A quarter stays the kernel's. */
 	while (got < most - most / 4) {
@@ -120,11 +123,11 @@ static int take_range(void)
 
 		if (!page)
 			break;
-		taken[got++] = page_to_pfn(page);
+		range[got++] = page_to_pfn(page);
 	}
-	sort(taken, got, sizeof(*taken), by_number, NULL);
+	sort(range, got, sizeof(*range), by_number, NULL);
 	for (i = 1; i <= got; i++) {
-		if (i < got && taken[i] == taken[i - 1] + BLOCK_FRAMES && i - begin < wanted)
+		if (i < got && range[i] == range[i - 1] + BLOCK_FRAMES && i - begin < wanted)
 			continue;
 		if (i - begin > best_len) {
 			best = begin;
@@ -134,23 +137,23 @@ static int take_range(void)
 	}
 	for (i = 0; i < got; i++)
 		if (i < best || i >= best + min(best_len, wanted))
-			__free_pages(pfn_to_page(taken[i]), BLOCK_ORDER);
+			__free_pages(pfn_to_page(range[i]), BLOCK_ORDER);
 	blocks = min(best_len, wanted);
-	memmove(taken, taken + best, blocks * sizeof(*taken));
+	memmove(range, range + best, blocks * sizeof(*range));
 	if (blocks < wanted) {
 		pr_err("craton: %lu MiB of contiguous memory are free, and mib=%u were asked for; give the guest more\n",
 		       blocks * 4, mib);
 		return -ENOMEM;
 	}
-	base = taken[0];
+	base = range[0];
 	return 0;
 }
 
-static void give_range(void)
+static void free_range(void)
 {
 	while (blocks > 0)
-		__free_pages(pfn_to_page(taken[--blocks]), BLOCK_ORDER);
-	vfree(taken);
+		__free_pages(pfn_to_page(range[--blocks]), BLOCK_ORDER);
+	vfree(range);
 	vfree(buffer);
 }
 
@@ -234,8 +237,8 @@ static int check_frames(void)
 struct crew {
 	const struct allocator *of;
 	unsigned int order, cpus, count;
-	bool random;
-	atomic_t arrived[3], running;
+	bool random, marked;
+	atomic_t arrived[5], running;
 	atomic64_t begin[2], end[2];
 };
 
@@ -254,7 +257,7 @@ static void wait_for_all(struct crew *crew, unsigned int place)
 		cpu_relax();
 }
 
-static void keep(atomic64_t *word, s64 value, bool least)
+static void note_extreme(atomic64_t *word, s64 value, bool least)
 {
 	s64 old = atomic64_read(word);
 
@@ -302,8 +305,8 @@ static int work(void *data)
 		}
 		me->short_of_memory = i < PAIRS;
 	}
-	keep(&crew->end[0], ktime_get_ns(), false);
-	keep(&crew->begin[0], begin, true);
+	note_extreme(&crew->end[0], ktime_get_ns(), false);
+	note_extreme(&crew->begin[0], begin, true);
 	if (me->list) {
 		me->short_of_memory = got < crew->count;
 		if (crew->random)
@@ -312,10 +315,85 @@ static int work(void *data)
 		begin = ktime_get_ns();
 		for (i = 0; i < got; i++)
 			of->put(me->list[i], crew->order, me->cpu);
-		keep(&crew->end[1], ktime_get_ns(), false);
-		keep(&crew->begin[1], begin, true);
+		note_extreme(&crew->end[1], ktime_get_ns(), false);
+		note_extreme(&crew->begin[1], begin, true);
 	}
 	wait_for_all(crew, 2);
+	atomic_dec(&crew->running);
+	return 0;
+}
+
+/* Marks for lines.c: no-ops with a number. */
+#define MARK(number) asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long " #number ::: "memory")
+#define MARK_BEGIN MARK(0x43520001)
+#define MARK_END MARK(0x43520002)
+#define MARK_NEXT MARK(0x43520003)
+/* The plugin watches the word that is loaded next. */
+#define MARK_WATCH(word) \
+	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x43520004; movl (%0), %%eax" ::"r"(word) : "eax", "memory")
+
+static void mark_section(const char *name, const struct allocator *of, unsigned int order, unsigned int cpus,
+			 const char *call)
+{
+	static unsigned int section = 1; /* 0: before the first mark */
+
+	MARK_NEXT;
+	pr_info("craton: {\"step\":\"section\",\"section\":%u,\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"cpus\":%u,\"call\":\"%s\"}\n",
+		section++, name, of->name, order, cpus, call);
+}
+
+/* As `work`, with marks. After each operation the emulator goes on to the next CPU, at cpu_relax. */
+static int work_marked(void *data)
+{
+	struct member *me = data;
+	struct crew *crew = me->crew;
+	const struct allocator *of = crew->of;
+	bool is_first = me->cpu == 0;
+	unsigned int i, got = 0;
+
+	wait_for_all(crew, 0);
+	if (!me->list) {
+		for (i = 0; i < crew->count && !me->short_of_memory; i++) {
+			struct page *page;
+
+			MARK_BEGIN;
+			page = of->get(crew->order, me->cpu);
+			if (page)
+				of->put(page, crew->order, me->cpu);
+			MARK_END;
+			me->short_of_memory = !page;
+			cpu_relax();
+		}
+		wait_for_all(crew, 1);
+		if (is_first)
+			mark_section("repeat", of, crew->order, crew->cpus, "pair");
+	} else {
+		for (; got < crew->count; got++) {
+			MARK_BEGIN;
+			me->list[got] = of->get(crew->order, me->cpu);
+			MARK_END;
+			if (!me->list[got])
+				break;
+			cpu_relax();
+		}
+		me->short_of_memory = got < crew->count;
+		wait_for_all(crew, 1);
+		if (is_first)
+			mark_section(crew->random ? "random" : "bulk", of, crew->order, crew->cpus, "get");
+		if (crew->random)
+			shuffle(me->list, got);
+		wait_for_all(crew, 2);
+		for (i = 0; i < got; i++) {
+			MARK_BEGIN;
+			of->put(me->list[i], crew->order, me->cpu);
+			MARK_END;
+			cpu_relax();
+		}
+		wait_for_all(crew, 3);
+		if (is_first)
+			mark_section(crew->random ? "random" : "bulk", of, crew->order, crew->cpus, "put");
+	}
+	wait_for_all(crew, 4);
 	atomic_dec(&crew->running);
 	return 0;
 }
@@ -332,7 +410,7 @@ static int run_crew(struct crew *crew, bool pairs, u64 ps[2])
 		atomic64_set(&crew->begin[i], S64_MAX);
 		atomic64_set(&crew->end[i], 0);
 	}
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < ARRAY_SIZE(crew->arrived); i++)
 		atomic_set(&crew->arrived[i], 0);
 	atomic_set(&crew->running, crew->cpus);
 	for (i = 0; !result && i < crew->cpus && !pairs; i++) {
@@ -348,7 +426,7 @@ static int run_crew(struct crew *crew, bool pairs, u64 ps[2])
 		member = &members[started];
 		member->crew = crew;
 		member->cpu = cpu;
-		member->task = kthread_create(work, member, "craton/%u", cpu);
+		member->task = kthread_create(crew->marked ? work_marked : work, member, "craton/%u", cpu);
 		if (IS_ERR(member->task)) {
 			result = PTR_ERR(member->task);
 			break;
@@ -411,21 +489,6 @@ static int bench(const char *name, unsigned int cpus, unsigned int order, unsign
 	return 0;
 }
 
-/* Marks for lines.c: no-ops with a number. */
-#define MARK(number) asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long " #number ::: "memory")
-#define MARK_BEGIN MARK(0x43520001)
-#define MARK_END MARK(0x43520002)
-#define MARK_NEXT MARK(0x43520003)
-
-static void mark_section(const char *name, const struct allocator *of, unsigned int order, const char *call)
-{
-	static unsigned int section = 1; /* 0: before the first mark */
-
-	MARK_NEXT;
-	pr_info("craton: {\"step\":\"section\",\"section\":%u,\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"call\":\"%s\"}\n",
-		section++, name, of->name, order, call);
-}
-
 /* Single operations of one CPU, each between marks: bulk, then repeat. */
 static int mark_operations(const struct allocator *of, unsigned int order)
 {
@@ -441,13 +504,13 @@ static int mark_operations(const struct allocator *of, unsigned int order)
 		if (!list[got])
 			break;
 	}
-	mark_section("bulk", of, order, "get");
+	mark_section("bulk", of, order, 1, "get");
 	for (i = 0; i < got; i++) {
 		MARK_BEGIN;
 		of->put(list[i], order, 0);
 		MARK_END;
 	}
-	mark_section("bulk", of, order, "put");
+	mark_section("bulk", of, order, 1, "put");
 	for (i = 0; i < 2 * count; i++) {
 		if (i % 2) {
 			of->put(list[0], order, 0);
@@ -457,14 +520,14 @@ static int mark_operations(const struct allocator *of, unsigned int order)
 		list[0] = of->get(order, 0);
 		MARK_END;
 	}
-	mark_section("repeat", of, order, "get");
+	mark_section("repeat", of, order, 1, "get");
 	for (i = 0; i < count; i++) {
 		list[0] = of->get(order, 0);
 		MARK_BEGIN;
 		of->put(list[0], order, 0);
 		MARK_END;
 	}
-	mark_section("repeat", of, order, "put");
+	mark_section("repeat", of, order, 1, "put");
 	vfree(list);
 	return got < count ? failed("an allocator had less memory than a benchmark takes") : 0;
 }
@@ -478,6 +541,34 @@ static int mark_all(void)
 	for (i = 0; !result && i < ARRAY_SIZE(allocators); i++)
 		for (order = 0; !result && order <= CRATON_FRAMES_HUGE_ORDER; order += CRATON_FRAMES_HUGE_ORDER)
 			result = mark_operations(&allocators[i], order);
+	if (!result)
+		result = check_all_free("the marks");
+	if (!result)
+		pr_info("craton: {\"step\":\"done\"}\n");
+	return result;
+}
+
+/* What CPUs share: bulk, random and repeat of CPUs that take turns, 1 to all. */
+static int mark_turns(void)
+{
+	unsigned int i, order, cpus, name;
+	int result = check_frames();
+
+	/* All memory of a guest below 3 GiB is in one zone, but for 16 MiB. */
+	MARK_WATCH(&page_zone(pfn_to_page(base))->lock);
+	MARK_NEXT; /* what the check left */
+	for (i = 0; !result && i < ARRAY_SIZE(allocators); i++)
+		for (order = 0; !result && order <= CRATON_FRAMES_HUGE_ORDER; order += CRATON_FRAMES_HUGE_ORDER)
+			for (cpus = 1; !result && cpus <= num_online_cpus(); cpus *= 2)
+				for (name = 0; !result && name < 3; name++) {
+					/* More than per-CPU lists hold. */
+					struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus,
+							     .count = order ? 16 : 4096,
+							     .random = name == 1, .marked = true };
+					u64 none[2];
+
+					result = run_crew(&crew, name == 2, none);
+				}
 	if (!result)
 		result = check_all_free("the marks");
 	if (!result)
@@ -555,7 +646,7 @@ static int fragmentation(const struct allocator *of)
 			list[i] = of->get_now(0, 0);
 			if (!list[i]) {
 				result = failed("fragmentation ran out of memory");
-				/* Those that were freed and not allocated again. */
+				/* Freed, and not allocated again. */
 				memset(&list[i], 0, (live / 10 - i) * sizeof(*list));
 				goto free_all;
 			}
@@ -602,20 +693,20 @@ static int run_all(void)
 
 static int __init begin(void)
 {
-	int result = take_range();
+	int result = alloc_range();
 
 	if (!result)
 		result = begin_frames();
 	if (!result)
-		result = lines ? mark_all() : run_all();
+		result = turns ? mark_turns() : lines ? mark_all() : run_all();
 	if (result)
-		give_range();
+		free_range();
 	return result;
 }
 
 static void __exit end(void)
 {
-	give_range();
+	free_range();
 }
 
 module_init(begin);

@@ -9,6 +9,7 @@ mod llfree;
 mod llfree_crash;
 mod llfree_fig1;
 mod llfree_fig10;
+mod llfree_fig11;
 mod llfree_fig12;
 mod llfree_fig2;
 mod llfree_fig5;
@@ -17,6 +18,7 @@ mod llfree_fig7;
 mod llfree_fig8;
 mod llfree_fig9;
 mod llfree_kernel;
+mod llfree_linux;
 mod llfree_refuse;
 mod llfree_tab1;
 mod micro;
@@ -139,6 +141,8 @@ experiments! {
         "page frames: bytes and cache lines of an allocator's state, by level, computed and counted"
     "llfree-fig10" llfree_fig10 "LLFree figure 10, §5.6"
         "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
+    "llfree-fig11" llfree_fig11 "LLFree figure 11"
+        "Linux on page frames and on its buddy allocator: memcached under load, huge frames beside it"
     "llfree-fig12" llfree_fig12 "LLFree figures 12, 13"
         "Linux on page frames and on its buddy allocator: the paper's write benchmark, in instructions"
     "llfree-refuse" llfree_refuse "what does a get cost when little or nothing is free?"

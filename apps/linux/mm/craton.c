@@ -175,6 +175,10 @@ static int craton_show(struct seq_file *m, void *unused)
 	unsigned long refused = 0;
 	unsigned int order, cpu;
 
+	if (!craton_zone) {
+		seq_puts(m, "zone none\n");
+		return 0;
+	}
 	craton_frames_stats(frames, &stats);
 	seq_printf(m, "zone %s\nframes %zu\nmoved at boot %lu\nfree frames %zu\nfree huge frames %zu\n",
 		   craton_zone->name, stats.frames, moved, stats.free_frames,
@@ -234,8 +238,8 @@ static void craton_offer(void)
 	local_irq_restore(flags);
 }
 
-/* "check": status EUCLEAN if the state contradicts itself. "drain": CPUs return what they hold.
- * "offer": free huge frames to the host. */
+/* "drain": CPUs return the frames that they hold, of both allocators. With page frames also "check":
+ * status EUCLEAN if the state contradicts itself; "offer": free huge frames to the host. */
 static ssize_t craton_write(struct file *file, const char __user *from, size_t bytes, loff_t *at)
 {
 	char word[16] = {};
@@ -246,12 +250,16 @@ static ssize_t craton_write(struct file *file, const char __user *from, size_t b
 	if (copy_from_user(word, from, bytes))
 		return -EFAULT;
 	strim(word);
-	if (!strcmp(word, "check")) {
-		result = craton_check();
-	} else if (!strcmp(word, "drain")) {
-		for_each_possible_cpu(cpu)
-			craton_drain_cpu(cpu);
+	if (!strcmp(word, "drain")) {
+		drain_all_pages(NULL);
+		if (craton_zone)
+			for_each_possible_cpu(cpu)
+				craton_drain_cpu(cpu);
 		result = 0;
+	} else if (!craton_zone) {
+		result = -ENXIO;
+	} else if (!strcmp(word, "check")) {
+		result = craton_check();
 	} else if (!strcmp(word, "offer")) {
 		craton_offer();
 		result = 0;
@@ -326,6 +334,7 @@ static int __init craton_begin(void)
 	int result;
 
 	BUILD_BUG_ON(MAX_ORDER - 1 > CRATON_FRAMES_MAX_ORDER);
+	proc_create("craton", 0600, NULL, &craton_ops);
 	if (!zone)
 		return 0;
 	craton_first |= 1u | 1u << pageblock_order;
@@ -349,7 +358,6 @@ static int __init craton_begin(void)
 	moved = craton_move_free_lists(zone, base + count);
 	drain_all_pages(zone);
 	register_memory_notifier(&hotplug);
-	proc_create("craton", 0600, NULL, &craton_ops);
 	pr_info("page frames serve zone %s: %lu of %lu frames moved, %zu bytes of state\n", zone->name,
 		moved, count, bytes);
 	return 0;

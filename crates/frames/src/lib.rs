@@ -51,8 +51,10 @@
 //! **Invariants.** F1–F3: `lower.rs`. F4, F5: `tree.rs`. F6: `lower/claims.rs`. F8: `proof.rs`.
 //! F9–F11: `page.rs`, `persistent.rs`. *F7* One CPU's root names each reserved tree.
 //! **Threads.** Any thread may call any method; a CPU number may be stale. A request waits only
-//! while another splits the same quarter of a huge frame, or moves frames of the same half to or
-//! from its claim: three writes.
+//! while another splits the same quarter of a huge frame, or moves frames between the row and a
+//! claim with the same slot: a few writes, at most behind such a split. A thread that loses its
+//! processor between them makes the others spin until it runs again, so a kernel calls with
+//! interrupts off.
 #![no_std]
 #![forbid(unsafe_code)]
 

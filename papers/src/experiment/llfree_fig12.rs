@@ -1,6 +1,7 @@
 //! `llfree-fig12`: the paper's write benchmark in Linux on page frames and on its buddy allocator,
 //! and where the instructions are spent (LLFree figures 12, 13; docs/linux.md).
 
+use super::llfree_linux::{BUDDY, guest};
 use super::sheet::{
     Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, groups, json, pairs, percent, table,
 };
@@ -8,10 +9,7 @@ use super::{Ask, Findings};
 use craton_lab::picture::{Axis, Unit};
 use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
-use std::path::Path;
-use std::process::Command;
 
-const BUDDY: &str = "buddy";
 const ROUNDS: usize = 3;
 const FIGURES: [&str; 2] = ["populate", "free"];
 
@@ -36,10 +34,10 @@ const PARTS: [Column; 5] = [
 ];
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    ask.refuse(&["--peers"], ", which compares allocators in a kernel")?;
-    let mut rows = rows(&guest(ask, "write")?);
+    let rounds = [("ROUNDS", ask.rounds(1, ROUNDS))];
+    let mut rows = rows(&guest(ask, "write", &rounds)?);
     let figures = table(&COLUMNS, rows.iter());
-    let mut parts = guest(ask, "parts")?;
+    let mut parts = guest(ask, "parts", &rounds)?;
     parts.retain(|line| line.word("step") == "parts");
     parts.sort_by_key(|row| (row.int("order"), row.word("allocator").to_owned(), u64::MAX - row.int("instructions")));
     let spent = table(&PARTS, parts.iter());
@@ -54,28 +52,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!(
         "instructions for each page, the median over rounds\n\n{figures}\n{text}\nwhere they are spent\n\n{spent}\n{PAPER}"
     ))
-}
-
-fn guest(ask: &Ask<'_>, task: &'static str) -> Result<Vec<Row>, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/linux.sh");
-    if !script.exists() {
-        return Err(format!("{} is not there: this experiment needs Craton's sources", script.display()));
-    }
-    ask.show("Linux with page frames", task, 0, (0, 1));
-    let said = Command::new(&script)
-        .arg(task)
-        .env("ROUNDS", ask.rounds(1, ROUNDS).to_string())
-        .output()
-        .map_err(|error| format!("{}: {error}", script.display()))?;
-    if !said.status.success() {
-        let why = String::from_utf8_lossy(&said.stderr);
-        return Err(format!(
-            "the Linux guest did not come to its end: {}",
-            why.lines().last().unwrap_or("it said nothing")
-        ));
-    }
-    let text = String::from_utf8_lossy(&said.stdout);
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// One for each allocator, order and number of CPUs.

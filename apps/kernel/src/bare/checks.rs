@@ -35,7 +35,7 @@ pub fn run(memory: &Memory, count: usize, held: usize, plant: bool) {
     let taken = AtomicUsize::new(0);
     let barrier = [const { cpus::Barrier::new() }; 2];
     cpus::run(count, &|cpu| {
-        let blocks = take_all(memory, cpu, &taken);
+        let blocks = alloc_all(memory, cpu, &taken);
         barrier[0].wait(count);
         if plant && cpu == 0 {
             // SAFETY: a planted bug: another owner's mark in a frame of this CPU.
@@ -43,7 +43,7 @@ pub fn run(memory: &Memory, count: usize, held: usize, plant: bool) {
         }
         verify(memory, cpu, blocks);
         barrier[1].wait(count);
-        give_all(memory, cpu, blocks);
+        free_all(memory, cpu, blocks);
     });
     let taken = taken.into_inner();
     if taken != free {
@@ -57,7 +57,7 @@ fn word(memory: &Memory, frame: usize, at: usize) -> *mut u64 {
     memory.pointer(frame).cast::<u64>().wrapping_add(at)
 }
 
-fn take_all(memory: &Memory, cpu: usize, taken: &AtomicUsize) -> usize {
+fn alloc_all(memory: &Memory, cpu: usize, taken: &AtomicUsize) -> usize {
     let mut random = Random::new(cpu as u64 + 1);
     let (mut list, mut most, mut frames) = (NONE, MAX_ORDER, 0);
     loop {
@@ -108,7 +108,7 @@ fn verify(memory: &Memory, cpu: usize, list: usize) {
     }
 }
 
-fn give_all(memory: &Memory, cpu: usize, list: usize) {
+fn free_all(memory: &Memory, cpu: usize, list: usize) {
     let mut first = list;
     while first != NONE {
         let (next, order) = (read(memory, first, 0) as usize, read(memory, first, 1) as u32);

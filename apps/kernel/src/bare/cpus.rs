@@ -1,3 +1,5 @@
+//! All CPUs of the machine: their start, and jobs for some of them at once.
+
 use super::faults;
 use super::machine::{in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -64,6 +66,7 @@ pub fn start() -> Result<usize, Refused> {
         wait(1 << 22);
         write_controller(0x300, TO_ALL_OTHERS | 0x600 | (TRAMPOLINE >> 12) as u32); // startup
         let begin = ticks();
+        // ORDERING: pairs with the addition in `begin_other`: that CPU's tables are in use.
         while RUNNING.load(Ordering::Acquire) < given {
             if ticks() - begin > WAIT_TICKS {
                 return Err(Refused::Silent { started: RUNNING.load(Ordering::Acquire), given });
@@ -121,6 +124,7 @@ pub fn run(cpus: usize, job: &Job<'_>) {
         write_controller(0x300, 0xc_4000 | u32::from(faults::WAKE));
     }
     job(0);
+    // ORDERING: pairs with the additions in `begin_other`.
     while DONE.load(Ordering::Acquire) + 1 < cpus {
         core::hint::spin_loop();
     }

@@ -42,6 +42,7 @@ struct Window<'a> {
 static WINDOW: AtomicPtr<Window<'static>> = AtomicPtr::new(core::ptr::null_mut());
 
 pub fn back(address: u64) -> bool {
+    // ORDERING: pairs with the release in `run`: the window is whole before it is named.
     let window = WINDOW.load(Ordering::Acquire);
     if window.is_null() {
         return false;
@@ -186,6 +187,7 @@ pub fn run<'a>(memory: &'a Memory, tables: &'a PageTables<'a, Memory>, held: usi
         advised: AtomicU64::new(0),
         faults: [const { AtomicU64::new(0) }; 2],
     };
+    // ORDERING: pairs with the acquire in `back`.
     WINDOW.store((&raw const window).cast_mut().cast(), Ordering::Release);
     // A tracker may be all zeros.
     let home = memory.zone.get(SMALL).unwrap_or_else(|error| fail!("trackers: {error}"));
@@ -205,7 +207,8 @@ pub fn run<'a>(memory: &'a Memory, tables: &'a PageTables<'a, Memory>, held: usi
     let used = heap.granted();
     heap.release_all(Breaking::Always);
     window.drop_range(AT, AT + window.granted.load(Ordering::Relaxed));
-    WINDOW.store(core::ptr::null_mut(), Ordering::Release);
+    // The faults were this CPU's, so none still reads the window.
+    WINDOW.store(core::ptr::null_mut(), Ordering::Relaxed);
     window.put(home, SMALL);
     memory.check(1, held, "a page heap");
     let [small, large] = window.faults.map(AtomicU64::into_inner);

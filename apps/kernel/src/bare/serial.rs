@@ -31,6 +31,7 @@ pub fn line(text: fmt::Arguments<'_>) {
     }
     // A serial port refuses nothing.
     let _ = Port.write_fmt(format_args!("{text}\n"));
+    // ORDERING: pairs with the acquire above.
     IS_BUSY.store(false, Ordering::Release);
 }
 

@@ -20,3 +20,17 @@ fn rounds_of_a_benchmark_become_one_row_with_median_and_least() {
     let ratios = ratios(&rows, Unit::Time);
     assert!((ratios["bulk_get_time_vs_buddy"] - 0.4).abs() < 1e-9, "{ratios:?}");
 }
+
+#[test]
+fn a_lock_limits_what_more_cpus_bring() {
+    let row = |allocator: &str, cpus: u64, locked: f64| {
+        turn_row(&json!({"step": "lines", "name": "bulk", "call": "get", "allocator": allocator, "order": 0,
+            "cpus": cpus, "instructions": if locked > 0.0 { 600.0 } else { 120.0 }, "locked": locked, "moved": 1.0}))
+    };
+    let rows = [row(BUDDY, 1, 200.0), row(OURS, 1, 0.0), row(BUDDY, 8, 200.0), row(OURS, 8, 0.0)];
+    assert_eq!(rows.clone().map(|row| row.num("least")), [600.0, 120.0, 200.0, 15.0]);
+    let ratios = turn_ratios(&rows);
+    assert_eq!(ratios.len(), 2);
+    assert!((ratios["bulk_get_order0_cpus1_least_vs_buddy"] - 0.2).abs() < 1e-9, "{ratios:?}");
+    assert!((ratios["bulk_get_order0_cpus8_least_vs_buddy"] - 0.075).abs() < 1e-9, "{ratios:?}");
+}
