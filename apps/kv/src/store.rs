@@ -50,8 +50,8 @@ pub enum Change<R> {
     Free { slot: u64 },
     /// A word.
     Set { slot: u64, value: u64 },
-    /// As `Attach` of an object that was filled and never changes, and sets a word. Commits alone change
-    /// slot and word. It is the only change.
+    /// As `Attach` of an object that was filled and never changes, and sets a word. Commits alone
+    /// change slot and word. It is the only change.
     Link { slot: u64, object: R, word: u64, value: u64 },
 }
 

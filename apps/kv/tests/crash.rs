@@ -35,7 +35,8 @@ fn every_operation_is_all_or_nothing() {
             images += now.len();
             check(&now, &before, &model);
         }
-        assert!(images > 2000, "{images}");
+        // An insertion has one fence.
+        assert!(images > 1500, "{images}");
     }
 }
 

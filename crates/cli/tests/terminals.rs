@@ -12,7 +12,7 @@ const SMALL: (u16, u16) = (20, 5);
 const HOLDS: &str =
     "int main(void) { for (int i = 0; i < 3000; i++) memset(malloc(800), 1, 800); wait_here(); return 0; }";
 
-/// A program on a terminal of its own.
+/// A program on a separate terminal.
 struct Terminal {
     child: Child,
     file: File,

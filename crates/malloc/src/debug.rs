@@ -260,11 +260,6 @@ pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse
     }
 }
 
-/// Writes a report that the library made without the kit into the file of `debug_file`.
-pub(crate) fn record_report(kind: &'static str, line: &Line) {
-    nested::within(|| KIT.record(kind, line));
-}
-
 pub(crate) fn at_exit() {
     if in_use() {
         within(|| KIT.at_exit(OBJECT_CACHES.any_made()));

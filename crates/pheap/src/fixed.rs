@@ -12,24 +12,8 @@ use crate::batch::{Part, Reserved, What};
 use crate::class::SIZES;
 use crate::error::Error;
 use crate::heap::{Heap, Slot};
-use crate::line::{Contents, Fixed, Redo};
-use craton_base::atomic::Ordering;
+use crate::line::{Contents, Fixed};
 use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium, Space};
-
-/// NX1, of a line that no later one follows.
-pub fn is_whole<M: Medium>(medium: &M, seed: u64, redo: &Redo) -> bool {
-    let fixed = Fixed::of(redo);
-    if fixed.words == 0 {
-        return true;
-    }
-    let end = redo.new.saturating_add(8 * u64::from(fixed.words));
-    if !redo.new.is_multiple_of(8) || end > medium.len() {
-        return false;
-    }
-    let mut contents = Contents::new(seed ^ redo.new);
-    (redo.new..end).step_by(8).for_each(|at| contents.add(medium.word(at).load(Ordering::Relaxed)));
-    contents.end() == (fixed.words, fixed.check)
-}
 
 impl<M: Medium + Space> Heap<M> {
     /// Writes the object's contents, past the cache where that is faster: durable with the next

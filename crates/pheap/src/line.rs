@@ -146,8 +146,8 @@ impl Redo {
     }
 }
 
-/// What a line of [`Kind::Publish`] tells of its object, whose contents do not change before it is
-/// freed. The line counts only if the object has the contents of `check`, so object and line become
+/// Fields of a line of [`Kind::Publish`] about its object, whose contents do not change before it
+/// is freed. The line counts only if the object has the contents of `check`, so object and line become
 /// durable by one fence.
 ///
 /// **State.** `old` is `check` 52 | `mid` 12, and `len` is `words` 16 | `len` 16.
@@ -184,8 +184,8 @@ impl Fixed {
     }
 }
 
-/// Of an object's words, for [`Fixed::check`]: a sum of products, whose factors depend on the words'
-/// places.
+/// Of an object's words, for [`Fixed::check`]: a sum of products, whose factors depend on the
+/// places of the words.
 pub struct Contents {
     key: u64,
     sum: u64,

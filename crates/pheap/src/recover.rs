@@ -9,12 +9,11 @@
 //! **Cost.** Reads the rings that the last generation used, 64 KiB each.
 
 use crate::error::Error;
-use crate::fixed::is_whole;
 use crate::guests;
 use crate::lane::header::Header;
 use crate::lane::seed_of;
 use crate::layout::{LANE_PENDING, ROOTS};
-use crate::line::{Fixed, Kind, Place, Redo};
+use crate::line::{Contents, Fixed, Kind, Place, Redo};
 use crate::slab::{self, read_line};
 use crate::state::{Phase, State, Super};
 use craton_base::atomic::Ordering;
@@ -155,6 +154,21 @@ struct Chain {
     values: Vec<u64>,
     /// The heap alone changes it (NX1).
     is_ours: bool,
+}
+
+/// NX1 (`fixed.rs`), of a line that no later one follows.
+fn is_whole<M: Medium>(medium: &M, seed: u64, redo: &Redo) -> bool {
+    let fixed = Fixed::of(redo);
+    if fixed.words == 0 {
+        return true;
+    }
+    let end = redo.new.saturating_add(8 * u64::from(fixed.words));
+    if !redo.new.is_multiple_of(8) || end > medium.len() {
+        return false;
+    }
+    let mut contents = Contents::new(seed ^ redo.new);
+    (redo.new..end).step_by(8).for_each(|at| contents.add(medium.word(at).load(Ordering::Relaxed)));
+    contents.end() == (fixed.words, fixed.check)
 }
 
 fn apply<M: Medium>(

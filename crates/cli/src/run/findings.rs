@@ -24,7 +24,7 @@ pub struct Finding {
     pub stacks: Stacks,
     /// Process ids.
     pub processes: Vec<u32>,
-    /// Their names: of several that follow one another in a process by `exec`, the one that reported.
+    /// Their names. A process may run several by `exec`: the one that reported.
     pub programs: Vec<String>,
     pub times: u64,
     /// Of a leak.

@@ -1,8 +1,8 @@
 //! The debugging kit's reports, as processes append them to `debug_file`.
 //!
 //! **What.** The text is the one on standard error (`craton_kit`'s `report.rs`): a headline, lines
-//! about the buffer, stacks. A line with process and program precedes it, since programs that follow
-//! one another in a process by `exec` share the file. A report of a process that was killed
+//! about the buffer, stacks. A line with process and program precedes it, since programs that a
+//! process runs one after another by `exec` share the file. A report of a process that was killed
 //! meanwhile ends early.
 
 use craton_lab::format::count;

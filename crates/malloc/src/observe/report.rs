@@ -1,8 +1,8 @@
 //! Reports of bad pointers and of damaged thread caches. The file of `debug_file` gets them with a
 //! stack.
 
-use crate::debug;
-use crate::statics::OBJECT_CACHES;
+use crate::statics::{KIT, OBJECT_CACHES};
+use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 use craton_objects::caches::name_of;
@@ -15,7 +15,7 @@ const DAMAGE: &str = "damage";
 
 #[cold]
 fn end(kind: &'static str, line: Line) -> ! {
-    line.abort_after(|line| debug::record_report(kind, line))
+    line.abort_after(|line| nested::within(|| KIT.record(kind, line)))
 }
 
 /// The list leads to something else, or an object without its mark.

@@ -1,5 +1,5 @@
-//! What the tightest memory limit of the process's groups has done so far, which processes that it
-//! starts share.
+//! The events so far of the tightest memory limit of the process's groups, which its children
+//! share.
 
 use super::UNLIMITED_BYTES;
 use super::place::{Kind, Place};
@@ -44,7 +44,7 @@ impl Events {
     }
 }
 
-/// Behind `key` and a space on a line of its own; with an empty key the whole file.
+/// Behind `key` and a space on a separate line; with an empty key the whole file.
 fn number(dir: &mut PathText, file: &str, key: &str) -> Option<u64> {
     let len = dir.as_bytes().len();
     let mut buffer = [0; 512];
