@@ -3,8 +3,8 @@
 //! **Threads.** Readers find the leaf through snapshots, and compare the latch's version. Writers
 //! hold the latch from the search to the commit.
 //!
-//! **Cost.** A read touches two inner arrays, two lines of the leaf in DRAM, one of its slots and the
-//! pair.
+//! **Cost.** A read touches two inner arrays, two lines of the leaf in DRAM, one of its slots and
+//! the pair.
 
 use crate::latch::Locked;
 use crate::layout::{
