@@ -147,8 +147,8 @@ impl Redo {
 }
 
 /// Fields of a line of [`Kind::Publish`] about its object, whose contents do not change before it
-/// is freed. The line counts only if the object has the contents of `check`, so object and line become
-/// durable by one fence.
+/// is freed. The line counts only if the object has the contents of `check`, so object and line
+/// become durable by one fence.
 ///
 /// **State.** `old` is `check` 52 | `mid` 12, and `len` is `words` 16 | `len` 16.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
