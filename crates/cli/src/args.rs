@@ -262,6 +262,9 @@ pub struct Replay {
 
 /// `craton trace`.
 #[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton trace export server.trace --parquet server.parquet
+  craton trace export --help                what it writes, and exit statuses")]
 pub struct Trace {
     /// What to do.
     #[command(subcommand)]
