@@ -176,7 +176,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (keys: audit_log, background, caches, debug, debug_file, guard_sample, hard_limit, hardened, memory_limit, \
+            "no such key (keys: audit_log, background, caches, debug, debug_file, guard_sample, hard_limit, hardened, memory_limit, name_mappings, \
              page_heap, pressure, profile, profile_every, profile_file, profile_growth, quarantine, release_rate, soft_limit, stats, \
              stats_dir, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
