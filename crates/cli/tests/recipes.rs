@@ -2,7 +2,7 @@
 //!
 //! **What.** Each shell block with `--load` runs in an empty folder, with another port, one round
 //! and a small load. With `CRATON_FULL=1` only the port changes. PostgreSQL refuses root, so root
-//! runs them as the user `nobody`. A recipe whose programs are missing is left out.
+//! runs them as an unprivileged user. A recipe whose programs are missing is left out.
 
 use crate::common::{Place, library, port, said};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 /// Debian keeps servers in the second.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin";
 
@@ -109,10 +109,13 @@ fn run(server: &str) {
     shell.env("CRATON_LIBRARY", format!("{bin}/libcraton.so"));
     // SAFETY: touches no memory.
     if unsafe { libc::geteuid() } == 0 {
-        if chown(&place.0, Some(NOBODY), Some(NOBODY)).and(chown(&work, Some(NOBODY), Some(NOBODY))).is_err() {
+        if chown(&place.0, Some(UNPRIVILEGED), Some(UNPRIVILEGED))
+            .and(chown(&work, Some(UNPRIVILEGED), Some(UNPRIVILEGED)))
+            .is_err()
+        {
             return println!("skipped: files cannot be given to another user");
         }
-        shell.uid(NOBODY).gid(NOBODY);
+        shell.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     let said = said(&mut shell);
     assert_eq!(said.status, 0, "{}{}", said.out, said.err);

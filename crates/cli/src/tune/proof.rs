@@ -10,10 +10,11 @@ use crate::terminal::{Stream, WIDTH, wrap};
 use craton_lab::format::{self, bytes, count, seconds};
 use craton_lab::measure::{self, Allocator, Plan, Run, Status};
 use craton_lab::summary::{Figure, ratio, summarize};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 
-const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 const TUNED: &str = "tuned";
 
 type Column = (&'static str, Figure, fn(f64) -> String);
@@ -31,37 +32,46 @@ const ROWS: [Column; 6] = [
 ///
 /// # Errors
 /// The library is not there.
-pub fn ours(name: &str, options: &str) -> Result<Allocator, Failure> {
+fn ours(name: &str, options: &str) -> Result<Allocator, Failure> {
     let mut allocator = Allocator::preloaded(name, library::find()?);
     allocator.env.push((VARIABLE.into(), options.into()));
     Ok(allocator)
 }
 
-pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCode, Failure> {
+/// Runs of CMD in turns, after a warm-up; a setting is its name and options, `step` is for the
+/// progress line.
+///
+/// # Errors
+/// The library is not there.
+pub fn runs(command: &[OsString], settings: &[(&str, &str)], rounds: usize, step: &str) -> Result<Vec<Run>, Failure> {
     signals::catch(signals::stop);
     let line = Line::start();
-    let measured = measure::measure(&Plan {
-        command: args.command.clone(),
-        allocators: vec![ours(DEFAULT, "")?, ours(TUNED, options)?],
-        runs: args.runs,
+    let plan = Plan {
+        command: command.to_vec(),
+        allocators: settings.iter().map(|(name, options)| ours(name, options)).collect::<Result<_, _>>()?,
+        runs: rounds,
         warmup: 1,
         prove: true,
         processors: Vec::new(),
         timeout: None,
         server: None,
         stop: &signals::STOP,
-        progress: &|now| line.show("proof", now),
-    });
-    drop(line);
-    stream.write(&text(&measured.runs, options)).map_err(|e| format!("cannot print the table: {e}"))?;
+        progress: &|now| line.show(step, now),
+    };
+    Ok(measure::measure(&plan).runs)
+}
+
+pub fn prove(args: &args::Tune, options: &str, stream: Stream) -> Result<ExitCode, Failure> {
+    let runs = runs(&args.command, &[(DEFAULT, ""), (TUNED, options)], args.runs, "proof")?;
+    stream.write(&text(&runs, options)).map_err(|e| format!("cannot print the table: {e}"))?;
     if signals::STOP.load(Relaxed) {
         return Err("stopped; the figures are of the runs so far".to_owned().into());
     }
-    let failed: Vec<&Run> = measured.runs.iter().filter(|run| run.status != Status::Ok).collect();
+    let failed: Vec<&Run> = runs.iter().filter(|run| run.status != Status::Ok).collect();
     match failed.first() {
         None => Ok(ExitCode::SUCCESS),
         Some(run) => {
-            let (all, status) = (measured.runs.len(), &run.status);
+            let (all, status) = (runs.len(), &run.status);
             let said = run.stderr.lines().last().map_or(String::new(), |line| format!("; its last line: {line}"));
             Err(format!("{} of {all} runs did not succeed ({status}){said}", failed.len()).into())
         }

@@ -4,15 +4,13 @@
 //! of [`CACHES`] runs beside the replay's answer, in turns with the default. The setting with least
 //! memory is the one to prove.
 
-use super::proof::ours;
+use super::proof::{DEFAULT, runs};
 use super::search::Goal;
 use crate::args;
 use crate::failure::Failure;
-use crate::progress::Line;
-use crate::signals;
 use crate::terminal::Stream;
 use craton_lab::format;
-use craton_lab::measure::{self, Plan, Run};
+use craton_lab::measure::Run;
 use craton_lab::summary::{Figure, summarize};
 
 /// The library's values that keep less memory in caches.
@@ -57,7 +55,7 @@ impl Tried {
 }
 
 fn name(options: &str) -> &str {
-    if options.is_empty() { "default" } else { options }
+    if options.is_empty() { DEFAULT } else { options }
 }
 
 /// The setting to prove: `found` of the replay, one of the caches, or both; empty for the default.
@@ -69,22 +67,9 @@ pub fn best(args: &args::Tune, found: &str, goal: Goal, stream: Stream) -> Resul
     let mut settings = vec![String::new(), found.to_owned()];
     settings.extend(both);
     settings.dedup();
-    signals::catch(signals::stop);
-    let line = Line::start();
-    let measured = measure::measure(&Plan {
-        command: args.command.clone(),
-        allocators: settings.iter().map(|options| ours(name(options), options)).collect::<Result<_, _>>()?,
-        runs: ROUNDS,
-        warmup: 1,
-        prove: true,
-        processors: Vec::new(),
-        timeout: None,
-        server: None,
-        stop: &signals::STOP,
-        progress: &|now| line.show("trial", now),
-    });
-    drop(line);
-    let tried: Vec<Tried> = settings.iter().filter_map(|options| Tried::of(&measured.runs, options)).collect();
+    let named: Vec<(&str, &str)> = settings.iter().map(|options| (name(options), options.as_str())).collect();
+    let runs = runs(&args.command, &named, ROUNDS, "trial")?;
+    let tried: Vec<Tried> = settings.iter().filter_map(|options| Tried::of(&runs, options)).collect();
     // The proof reports runs that fail.
     let Some(default) = tried.first().filter(|tried| tried.options.is_empty()) else { return Ok(found.to_owned()) };
     let head = ["setting", "peak RSS", "steady RSS", "CPU time"].map(str::to_owned).to_vec();
