@@ -66,6 +66,8 @@ pub struct DiskFile {
     checkpoint: Mutex<Home>,
     journal_path: PathText,
     was_left_open: bool,
+    /// Bytes; the file's pages are parts of it.
+    machine_page: usize,
 }
 
 struct State {
@@ -179,6 +181,7 @@ impl DiskFile {
             checkpoint: Mutex::new(Home { entries: Buffer::new(), bytes: Buffer::new() }),
             journal_path,
             was_left_open,
+            machine_page: crate::process::page_size().max(PAGE_BYTES as usize),
         })
     }
 
@@ -328,13 +331,18 @@ impl DiskFile {
         let mut released = 0;
         let State { journal, is_in_doubt, .. } = &mut *state;
         let mut scratch = [0; PAGE_BYTES as usize];
+        let mut is_home = |at: usize| {
+            let page = (at - start) as u64 / PAGE_BYTES;
+            let slot = journal.slot(page);
+            slot.check != 0 && slot.place == 0 && (is_recorded || self.copy(page, &mut scratch) == slot.check)
+        };
+        let whole = self.machine_page;
         let mut release = |found: Range<usize>| {
-            for at in found.step_by(PAGE_BYTES as usize) {
-                let page = (at - start) as u64 / PAGE_BYTES;
-                let slot = journal.slot(page);
-                let is_home = slot.check != 0 && slot.place == 0;
-                if is_home && (is_recorded || self.copy(page, &mut scratch) == slot.check) {
-                    released += mapping::drop_private(at, PAGE_BYTES as usize);
+            // The kernel drops whole pages of the machine.
+            let first = found.start.next_multiple_of(whole);
+            for at in (first..found.end).step_by(whole).filter(|at| at + whole <= found.end) {
+                if (at..at + whole).step_by(PAGE_BYTES as usize).all(&mut is_home) {
+                    released += mapping::drop_private(at, whole);
                 }
             }
         };

@@ -349,11 +349,25 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
+    /// Words of one line, durable in this order.
+    #[inline]
+    pub(crate) fn store_durably(&self, words: &[(u64, u64)]) {
+        words.iter().for_each(|(at, value)| self.medium.store(*at, *value));
+        self.medium.flush(words[0].0);
+        self.medium.fence();
+    }
+
     /// The freed objects are claimed.
     pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: &[Freed]) {
         let unclaim = || freed.iter().for_each(|(found, redo)| self.unclaim(redo.old, found));
         if self.sup.model.is_logged() {
             guard.lane.commit(&self.medium, self.stamp(), lines);
+            unclaim();
+            freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
+            return;
+        }
+        if let Some(line) = only_store(lines) {
+            self.store_durably(&[(line.slot, line.new)]);
             unclaim();
             freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
             return;
@@ -368,6 +382,14 @@ impl<M: Medium + Space> Heap<M> {
         let guard = self.enter(1);
         freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
     }
+}
+
+/// The line of the one word that an operation of a gc heap stores: it has no bits, so it needs no
+/// redo line.
+fn only_store(lines: &[Redo]) -> Option<&Redo> {
+    let is_small = lines.iter().all(|line| matches!(line.kind, Kind::Alloc | Kind::Free));
+    let mut stores = lines.iter().filter(|line| line.slot != 0);
+    stores.next().filter(|_| is_small && stores.next().is_none())
 }
 
 fn without_bits(line: &Redo) -> Redo {

@@ -7,6 +7,9 @@
 //!
 //! **Failure.** The line has no room for old values, so recovery cannot tell a later store of the
 //! application from an older one (NR3). Slot and word are changed by the heap alone.
+//!
+//! **GC.** No redo line: a fence for the contents, one for the slot and the word behind it, if they
+//! share a line. A crash may then leave the slot without the word.
 
 use crate::batch::{Part, Reserved, What};
 use crate::class::SIZES;
@@ -56,21 +59,24 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Stores the object's offset in `slot`, and `value` in `word`. [`fill`](Self::fill) has
     /// written the object, and nothing writes to it again. Slot and word are changed by the heap
-    /// alone. An error returns the object to the heap.
+    /// alone. After a crash either both are stored or none; in a gc heap the slot alone may be, if
+    /// they share a line. An error returns the object to the heap.
     pub fn publish_fixed(&self, slot: Slot, reserved: Reserved, word: Slot, value: u64) -> Result<(), Error> {
         let contents = if M::FLUSHES { reserved.contents } else { Some((0, 0)) };
         let (number, object, (words, check)) = match (&reserved.what, contents) {
             (What::Small(number, object), Some(contents)) if self.sup.model.is_logged() && !object.is_guest() => {
                 (*number, *object, contents)
             }
-            _ => {
+            (what, _) => {
+                let is_small = matches!(what, What::Small(..));
                 self.medium.fence();
+                if is_small && !self.sup.model.is_logged() && is_one_line(slot, word) {
+                    return self.publish_unlogged(slot, reserved, word, value);
+                }
                 return self.link([Part::Alloc(slot, reserved), Part::Set(word, value)]);
             }
         };
-        let checked = self.check_slot(slot).and_then(|()| self.check_slot(word));
-        let distinct = if slot == word { Err(Error::Twice { at: slot.0 }) } else { Ok(()) };
-        if let Err(error) = checked.and(distinct) {
+        if let Err(error) = self.check_two(slot, word) {
             self.cancel(reserved);
             return Err(error);
         }
@@ -81,4 +87,25 @@ impl<M: Medium + Space> Heap<M> {
         guard.lane.commit_one(&self.medium, self.stamp(), &redo);
         Ok(())
     }
+
+    fn check_two(&self, slot: Slot, word: Slot) -> Result<(), Error> {
+        self.check_slot(slot)?;
+        self.check_slot(word)?;
+        if slot == word { Err(Error::Twice { at: slot.0 }) } else { Ok(()) }
+    }
+
+    /// The contents are durable. Lines of slots are void here, since batches settle them.
+    fn publish_unlogged(&self, slot: Slot, reserved: Reserved, word: Slot, value: u64) -> Result<(), Error> {
+        if let Err(error) = self.check_two(slot, word) {
+            self.cancel(reserved);
+            return Err(error);
+        }
+        self.enter_cache().lane.count_reserved(-1);
+        self.store_durably(&[(slot.0, reserved.at().0), (word.0, value)]);
+        Ok(())
+    }
+}
+
+fn is_one_line(slot: Slot, word: Slot) -> bool {
+    slot.0 / LINE_BYTES == word.0 / LINE_BYTES
 }
