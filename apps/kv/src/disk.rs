@@ -6,10 +6,10 @@ use crate::options::{Options, WriteBackName};
 use craton_base::{Medium, Space};
 use craton_kv::StoreError;
 use craton_kv::heap::HeapStore;
-use craton_kv::log::LogFile;
+use craton_kv::log::{LogFile, holds_records};
 use craton_kv::server::{Gates, SyncHeap};
 use craton_os::DiskFile;
-use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION};
+use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION, MARK_BYTES};
 use craton_os::persistent_file::FileError;
 use craton_pheap::Heap;
 use std::fmt::Display;
@@ -37,6 +37,10 @@ pub fn log_paths(path: &Path) -> [PathBuf; 2] {
     ["log0", "log1"].map(|end| beside(path, end))
 }
 
+fn has_records(path: &PathBuf) -> bool {
+    File::open(path).is_ok_and(|file| holds_records(&file).unwrap_or(true))
+}
+
 /// A sync point's log, and the records while it is made.
 pub fn log_file_bytes(options: &Options) -> u64 {
     options.log + FIRST
@@ -49,17 +53,30 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     if options.write_back != WriteBackName::Auto {
         return Err(named(&"--write-back has no use with --sync: leave one of them out"));
     }
-    let disk_options = DiskOptions::new(options.most);
+    let disk_options = DiskOptions { loses_journal: options.lose_log, ..DiskOptions::new(options.most) };
     let is_there = path.exists();
     let medium = if is_there {
         DiskFile::open(&c_path(path)?, disk_options)
     } else {
         DiskFile::create(&c_path(path)?, FIRST, disk_options)
     };
-    let medium = medium.map_err(|why| refused(options, why))?;
+    let medium = medium.map_err(|why| match why {
+        FileError::NoJournal => {
+            let journal = beside(path, JOURNAL_EXTENSION).display().to_string();
+            let what = "is missing or empty, and has the last sync points";
+            format!("{journal}: {what}: restore it, or give --lose-log to go on without the last writes")
+        }
+        why => refused(options, why),
+    })?;
     let (promise, was_left_open) = (medium.promise(), medium.was_left_open());
     // All zero: its maker ended before the heap was durable.
-    let is_new = medium.len() == FIRST && (0..FIRST).step_by(8).all(|at| medium.word(at).load(Ordering::Relaxed) == 0);
+    let is_zero = |at: u64| MARK_BYTES.contains(&at) || medium.word(at).load(Ordering::Relaxed) == 0;
+    let is_new = medium.len() == FIRST && (0..FIRST).step_by(8).all(is_zero);
+    if is_new && !options.lose_log && log_paths(path).iter().any(has_records) {
+        let journal = beside(path, JOURNAL_EXTENSION).display().to_string();
+        let what = "has no sync point, and the log has writes: it was cut";
+        return Err(format!("{journal}: {what}; restore it, or give --lose-log to begin anew"));
+    }
     let heap = if is_new {
         create(medium, options).map(|heap| (heap, true))
     } else {

@@ -36,8 +36,9 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     if let Some(interval) = options.sync {
         return disk::with_disk(options, interval, f);
     }
+    const SYNCED: &str = "was used with --sync and not closed: use it so again";
     if disk::beside(path, JOURNAL_EXTENSION).exists() {
-        return Err(named(&"was used with --sync and not closed: use it so again"));
+        return Err(named(&SYNCED));
     }
     let choice = match options.write_back {
         WriteBackName::Auto => WriteBackChoice::Auto,
@@ -58,7 +59,10 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     } else {
         PersistentFile::open(&c_path(path)?, file_options)
     };
-    let file = file.map_err(|why| refused(options, why))?;
+    let file = file.map_err(|why| match why {
+        FileError::LeftOpen => named(&SYNCED),
+        why => refused(options, why),
+    })?;
     let promise = file.promise();
     let run = Run { options, promise, unfinished: is_new.then_some(unfinished), f };
     file.with_medium(choice, run).map_err(|why| named(&why))?

@@ -3,7 +3,7 @@
 //! **State.** Two files take turns, so that their blocks are on the disk already: generation `g` is
 //! in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
-//! file    0 magic | 8 version | 16 generation | 24 0 | 32 uuid, 2 words | 48 session | 56 check
+//! file    0 magic | 8 version | 16 generation | 24 least length of the file | 32 uuid, 2 words | 48 session | 56 check
 //! frame   0 length of records | 8 check | 16 first epoch of the generation
 //!         24 1: the generation ends here | 32 records: all of one flush, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
@@ -14,7 +14,7 @@
 //!
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
 //! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
-//! file's head names `g` durably before the heap needs it, so that a missing log is noticed. *KV11*
+//! file's head names `g` durably before the heap needs it, so that a missing or cut log is noticed. *KV11*
 //! one frame is written at a time, so that a whole frame behind a torn one proves damage.
 
 use crate::store::{StoreError, word_of};
@@ -76,6 +76,8 @@ pub enum ReplayError {
     Missing(usize),
     /// A frame is torn, although a later one is whole: the file, and its offset there.
     Damaged(usize, u64),
+    /// The file is shorter than it was: its length, and the least one.
+    Cut(usize, u64, u64),
 }
 
 impl From<StoreError> for ReplayError {
@@ -142,12 +144,16 @@ impl Log {
             let file = &self.files[i];
             let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
             let words: Vec<u64> = header.chunks(8).map(word_of).collect();
-            let session = words.get(6).copied().unwrap_or(0);
-            if words != self.header(generation, session) {
+            let [least, session] = [3, 6].map(|i| words.get(i).copied().unwrap_or(0));
+            if words != self.header(generation, least, session) {
                 if is_needed {
                     return Err(ReplayError::Missing(i));
                 }
                 break;
+            }
+            let len = file.size().map_err(system)?;
+            if len < least {
+                return Err(ReplayError::Cut(i, len, least));
             }
             is_needed = false;
             let (seed, mut at) = (generation ^ session, FIRST);
@@ -181,8 +187,8 @@ impl Log {
         for file in &self.files {
             let bytes = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
             let words: Vec<u64> = bytes.chunks(8).map(word_of).collect();
-            if let [_, _, generation, _, _, _, session, _] = words[..]
-                && words == self.header(generation, session)
+            if let [_, _, generation, least, _, _, session, _] = words[..]
+                && words == self.header(generation, least, session)
             {
                 newest = newest.max(Some(generation));
             }
@@ -192,8 +198,12 @@ impl Log {
 
     /// Durable before the heap's sync point.
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
-        let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();
         let file = &self.files[(generation % 2) as usize];
+        let len = file.size().map_err(system)?;
+        let mut header = self.header(generation, len.max(FIRST), self.session).map(u64::to_le_bytes).concat();
+        if len < FIRST {
+            header.resize(FIRST as usize, 0);
+        }
         file.write(0, &header).and_then(|()| file.sync()).map_err(system)
     }
 
@@ -293,11 +303,8 @@ impl Log {
         Ok(())
     }
 
-    fn header(&self, generation: u64, session: u64) -> [u64; HEADER_WORDS] {
-        let words = [MAGIC, VERSION, generation, 0, self.uuid as u64, (self.uuid >> 64) as u64, session];
-        let check = check_of(&words.map(u64::to_le_bytes).concat(), generation, 0);
-        let [a, b, c, d, e, f, g] = words;
-        [a, b, c, d, e, f, g, check]
+    fn header(&self, generation: u64, least: u64, session: u64) -> [u64; HEADER_WORDS] {
+        checked([MAGIC, VERSION, generation, least, self.uuid as u64, (self.uuid >> 64) as u64, session])
     }
 
     fn tail(&self) -> MutexGuard<'_, Tail> {
@@ -306,6 +313,24 @@ impl Log {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn checked(words: [u64; HEADER_WORDS - 1]) -> [u64; HEADER_WORDS] {
+    let check = check_of(&words.map(u64::to_le_bytes).concat(), words[2], 0);
+    let [a, b, c, d, e, f, g] = words;
+    [a, b, c, d, e, f, g, check]
+}
+
+/// Of any heap.
+pub fn holds_records(file: &dyn LogFile) -> Result<bool, StoreError> {
+    let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
+    let words: Vec<u64> = header.chunks(8).map(word_of).collect();
+    match words.first_chunk() {
+        Some(first) if first[..2] == [MAGIC, VERSION] && words == checked(*first) => {
+            Ok(read_frame(file, first[2] ^ first[6], FIRST)?.is_some())
+        }
+        _ => Ok(false),
     }
 }
 

@@ -129,6 +129,7 @@ fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Opt
         Err(ReplayError::Store(why)) => return Err(named(why)),
         Err(ReplayError::Missing(file)) => (file, "is not the log of this heap, which was not closed".to_owned()),
         Err(ReplayError::Damaged(file, at)) => (file, format!("is damaged at byte {at}")),
+        Err(ReplayError::Cut(file, len, least)) => (file, format!("was cut to {len} of {least} bytes")),
     };
     let path = disk::log_paths(&options.file)[file].display().to_string();
     if options.lose_log {
@@ -173,7 +174,7 @@ fn begin_log<M: Medium + Space>(
 fn promise_text(promise: Promise) -> &'static str {
     match promise {
         Promise::PowerFailure => "a power failure",
-        Promise::ProcessCrash => "the end of the process, no power failure",
-        Promise::PowerFailureAtSync => "a power failure, from their sync point on",
+        Promise::ProcessCrash => "the end of the process, but no power failure",
+        Promise::PowerFailureAtSync => "a power failure",
     }
 }

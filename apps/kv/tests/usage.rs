@@ -140,6 +140,37 @@ fn files_of_a_heap_that_is_not_there_are_not_taken_for_a_new_one() {
 }
 
 #[test]
+fn cut_files_are_named() {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let file = folder.path().join("a.heap");
+    let sync = &["--sync", "always"][..];
+    let ask = |server: &Running, line: &str| Client::new(server.port).unwrap().ask(line);
+    let line = |text: &str| Some(Reply::Line(text.to_owned()));
+    let server = Running::start(&file, sync);
+    for i in 1..=100 {
+        assert_eq!(ask(&server, &format!("SET key:{i} {i}")), line("+OK"));
+    }
+    server.kill();
+    let beside = |end: &str| folder.path().join(format!("a.heap.{end}"));
+    let cut = |end: &str, len: u64| fs::File::options().write(true).open(beside(end)).unwrap().set_len(len).unwrap();
+    let whole = ["journal", "log0", "log1"].map(|end| (end, fs::read(beside(end)).unwrap()));
+    let cuts: [(&[&str], u64, &str); 4] = [
+        (&["log0", "log1"], 100, "was cut to 100 of "),
+        (&["journal"], 0, "a.heap.journal: is missing or empty"),
+        (&["journal"], 100, "the journal is none"),
+        (&["journal"], 4096, "a.heap.journal: has no sync point"),
+    ];
+    for (ends, len, what) in cuts {
+        ends.iter().for_each(|end| cut(end, len));
+        let text = refused(&file, sync, 1);
+        assert!(text.contains(what), "{what}: {text}");
+        whole.iter().for_each(|(end, bytes)| fs::write(beside(end), bytes).unwrap());
+    }
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "DBSIZE"), line(":100"));
+}
+
+#[test]
 fn a_lost_journal_is_named_and_a_link_finds_it() {
     let folder = tempfile::tempdir_in(folder()).unwrap();
     let (file, link) = (folder.path().join("a.heap"), folder.path().join("link"));
@@ -190,7 +221,7 @@ fn sync_in_memory_promises_no_power_failure() {
     let mut client = Client::new(server.port).unwrap();
     let Some(Reply::Bulk(Some(text))) = client.ask("INFO persistence") else { panic!("no text") };
     let text = String::from_utf8_lossy(&text).into_owned();
-    assert!(text.contains("acknowledged_writes_survive:the end of the process, no power failure"), "{text}");
+    assert!(text.contains("acknowledged_writes_survive:the end of the process, but no power failure"), "{text}");
     assert_eq!(server.terminate(), 0);
 }
 

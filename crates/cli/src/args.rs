@@ -382,6 +382,9 @@ pub enum HeapTask {
         /// Repair it
         #[arg(long)]
         yes: bool,
+        /// Go on without a journal that is missing or empty: its sync points are lost
+        #[arg(long)]
+        lose_journal: bool,
     },
     /// Give empty slabs and free ranges back to the system, and shorten the file
     Compact {

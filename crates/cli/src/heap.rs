@@ -39,7 +39,7 @@ pub fn heap(args: &args::Heap) -> Result<ExitCode, Failure> {
         HeapTask::Check { file } => check::check(file, json),
         HeapTask::Stats { file } => stats::stats(file, json),
         HeapTask::Dump(args) => dump::dump(args, json),
-        HeapTask::Repair { file, yes } => repair::repair(file, *yes, json),
+        HeapTask::Repair { file, yes, lose_journal } => repair::repair(file, *yes, *lose_journal, json),
         HeapTask::Compact { file } => compact::compact(file, json),
     }
 }

@@ -221,7 +221,7 @@ fn bad_files_are_one_line_that_names_them() {
         write(&bytes[..bytes.len() - 100]);
         fails(&format!("{} bytes are not whole pages", bytes.len() - 100));
         write(&changed(0, b'X'));
-        fails("not a heap file: it begins with 0x");
+        fails("not a heap file: it begins with \"XRATONPH\"");
         write(&changed(8, 9));
         fails(&format!("a heap of version 9 of the format; this program knows version {}", bytes[8]));
         write(&bytes);
@@ -455,6 +455,51 @@ fn a_heap_with_a_journal_is_refused_until_the_journal_is_applied() {
     assert!(shown(&["repair", &file, "--yes"]).contains("repaired:"));
     assert!(!fs::exists(place.path("disk.heap.journal")).unwrap());
     assert!(shown(&["check", &file]).contains("whole: 102 objects"));
+}
+
+/// Sync points of heaps that were not closed.
+#[test]
+fn a_journal_that_is_missing_or_of_another_heap_is_named_by_each_command() {
+    let place = Place::new("heap-journals");
+    let made = |name: &str, objects: u64| {
+        let file = place.path(name);
+        let medium = DiskFile::create(&c_path(&file), 4 << 20, DiskOptions::new(LIMIT)).unwrap();
+        let medium = Fill { objects, closes: true }.run(medium, true).unwrap();
+        medium.sync(|| ()).unwrap();
+        medium.checkpoint().unwrap();
+        file
+    };
+    let (file, other) = (made("one.heap", 100), made("other.heap", 50));
+    let (journal, kept) = (format!("{file}.journal"), format!("{file}.kept"));
+    let check_all = |text: &str| {
+        for command in COMMANDS {
+            fails(&[command, &file], &file, text);
+        }
+    };
+    fs::copy(&journal, &kept).unwrap();
+    fs::remove_file(&journal).unwrap();
+    check_all("not closed; its last sync point was in ");
+    fs::write(&journal, b"").unwrap();
+    check_all("not closed; its last sync point was in ");
+    fs::copy(format!("{other}.journal"), &journal).unwrap();
+    let foreign = format!("craton: {file}.journal: the journal is of another heap");
+    for args in COMMANDS.map(|command| vec![command, &file]).into_iter().chain([vec!["repair", "--yes", &file]]) {
+        let said = heap(&args);
+        assert!(said.status == 1 && said.err.contains("the journal is of another heap"), "{foreign}: {}", said.err);
+    }
+    fs::remove_file(&journal).unwrap();
+    assert!(shown(&["repair", "--lose-journal", &file]).contains("go on without"));
+    check_all("not closed; its last sync point was in ");
+    assert!(shown(&["repair", "--lose-journal", "--yes", &file]).contains("repaired:"));
+    assert!(shown(&["check", &file]).contains("whole: 102 objects"));
+    fails(&["repair", "--lose-journal", &file], &file, "no journal is missing");
+    // It may have been made for older contents.
+    fs::rename(&kept, &journal).unwrap();
+    shown(&["repair", "--yes", &file]);
+    assert!(shown(&["check", &file]).contains("whole: 102 objects"));
+    fs::remove_file(&file).unwrap();
+    fs::write(&journal, b"").unwrap();
+    fails(&["info", &file], &file, "no such file, but ");
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! a paused thread may be in it. A sync covers all threads that asked before it copied.
 //! **Cost.** A sync of n pages: a scan, n copies, one sequential write, one wait. Stores pause for
 //! scan and copies; beyond 16 MiB, for all writes but the last.
-//! **Not here.** To copy the file, copy the journal too, or close the heap first. Hard links: the
-//! journal has one name.
+//! **Not here.** To copy the file, copy the journal too, or close the heap first: the pair knows
+//! each other (J6). Hard links: the journal has one name.
 //! **Unsafe.** Copies and drops pages of the mapping.
 
 mod buffer;
@@ -33,7 +33,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use craton_base::{Line, Promise};
 use format::Check;
 pub use journal::Synced;
-use journal::{Entry, IS_ZERO, Journal, Store, write_home};
+
+/// Where the file has the mark of its journal: memory shows it, too.
+pub const MARK_BYTES: Range<u64> = MARK as u64..(MARK + HEAD_BYTES) as u64;
+
+use format::{HEAD_BYTES, MARK};
+use journal::{Entry, IS_ZERO, Journal, Pair, Store, clear_mark, write_home};
 pub use paths::{JOURNAL_EXTENSION, sync_folder_of};
 use paths::{journal_path, real_path};
 use tracker::Tracker;
@@ -46,11 +51,13 @@ pub struct DiskOptions {
     /// much.
     pub journal_bytes: u64,
     pub tracking: Tracking,
+    /// Opens a file whose journal is missing or empty, as far as the file has it.
+    pub loses_journal: bool,
 }
 
 impl DiskOptions {
     pub const fn new(limit: u64) -> Self {
-        Self { file: FileOptions::new(limit), journal_bytes: 64 << 20, tracking: Tracking::Recorded }
+        Self { file: FileOptions::new(limit), journal_bytes: 64 << 20, tracking: Tracking::Recorded, loses_journal: false }
     }
 }
 
@@ -117,8 +124,11 @@ impl DiskFile {
         }
         file.sync()?;
         let journal_file = Descriptor::beside(journal_path.as_c_str())?;
-        let journal = Journal::create(&journal_file, len)?;
+        let pair = Pair { home: &file, journal: &journal_file };
+        let mut journal = Journal::create(&pair, len, new_id())?;
+        // The file must not name a journal that has no name yet.
         sync_folder_of(path)?;
+        journal.mend(&pair)?;
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
@@ -130,11 +140,21 @@ impl DiskFile {
         if file.kind != persistent_file::descriptor::Kind::File {
             return Err(FileError::NotAFile);
         }
-        let journal_path = journal_path(path)?;
-        let journal_file = Descriptor::beside(journal_path.as_c_str())?;
         let size = file.size()?;
-        let journal = Journal::open(&journal_file, size)?;
+        persistent_file::check_len(size)?;
+        let journal_path = journal_path(path)?;
+        let needs_journal = is_left_open(&file)? && !options.loses_journal;
+        let journal_file = match Descriptor::beside_if(journal_path.as_c_str(), !needs_journal) {
+            Err(FileError::Missing) => return Err(FileError::NoJournal),
+            opened => opened?,
+        };
+        if options.loses_journal && journal_file.size()? == 0 {
+            clear_mark(&file)?;
+        }
+        let pair = Pair { home: &file, journal: &journal_file };
+        let mut journal = Journal::open(&pair, new_id())?;
         sync_folder_of(path)?;
+        journal.mend(&pair)?;
         let len = journal.len();
         persistent_file::check_len(len)?;
         if len > options.file.limit {
@@ -219,7 +239,7 @@ impl DiskFile {
         let compares = self.find_changed(&mut state, len)?;
         let State { journal, pages, .. } = &mut *state;
         let copy = |page: u64, into: &mut [u8]| self.copy(page, into);
-        let synced = journal.sync(&self.journal_file, len, pages, compares, copy, || drop(paused))?;
+        let synced = journal.sync(&self.pair(), len, pages, compares, copy, || drop(paused))?;
         state.pages.clear();
         state.is_in_doubt = false;
         state.done = covered;
@@ -260,8 +280,11 @@ impl DiskFile {
         // SAFETY: a page of the mapping; atomics, since a store may not be paused.
         let words = unsafe { &*from };
         let mut check = Check::new(0);
-        for (words, into) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0) {
-            let line: Line = core::array::from_fn(|word| words[word].load(Ordering::Relaxed));
+        for (i, (words, into)) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0).enumerate() {
+            // The mark is the file's alone.
+            let is_mark = page == 0 && i == MARK / HEAD_BYTES;
+            let line: Line =
+                core::array::from_fn(|word| if is_mark { 0 } else { words[word].load(Ordering::Relaxed) });
             check.add(&line.map(u64::to_le));
             for (word, into) in line.iter().zip(into.as_chunks_mut::<8>().0) {
                 *into = word.to_ne_bytes();
@@ -302,12 +325,16 @@ impl DiskFile {
         }
         self.fit(&state)?;
         file.sync()?;
-        state.journal.reset(&self.journal_file, self.journal_bytes)
+        state.journal.reset(&self.pair(), self.journal_bytes)
+    }
+
+    fn pair(&self) -> Pair<'_, Descriptor> {
+        Pair { home: &self.memory.file, journal: &self.journal_file }
     }
 
     fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
         let Home { entries, bytes } = &mut **home;
-        write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
+        write_home(&self.pair(), entries, self.memory.file.size()?, bytes)
     }
 
     /// Only this shortens the file: to the last sync's length, if stores need no more.
@@ -357,6 +384,7 @@ impl DiskFile {
     /// Removes the journal. Later stores are lost.
     pub fn close(self) -> Result<(), FileError> {
         self.checkpoint()?;
+        clear_mark(&self.memory.file)?;
         // SAFETY: a terminated path.
         if unsafe { libc::unlink(self.journal_path.as_c_str().as_ptr()) } != 0 {
             return Err(FileError::of("unlink", crate::process::errno()));
@@ -412,6 +440,32 @@ impl Home {
         self.entries.sort_unstable_by_key(|entry| entry.page);
         Ok(())
     }
+}
+
+/// Whether the file's journal is the right one. Changes nothing.
+pub fn check_journal(path: &CStr) -> Result<(), FileError> {
+    let path = real_path(path)?;
+    let file = Descriptor::open(path.as_c_str(), Access::ReadOnly)?;
+    persistent_file::check_len(file.size()?)?;
+    let journal = match Descriptor::to_read(journal_path(path.as_c_str())?.as_c_str()) {
+        Err(FileError::Missing) if is_left_open(&file)? => return Err(FileError::NoJournal),
+        Err(FileError::Missing) => return Ok(()),
+        opened => opened?,
+    };
+    Journal::find(&Pair { home: &file, journal: &journal }).map(drop)
+}
+
+pub(crate) fn is_left_open(file: &Descriptor) -> Result<bool, FileError> {
+    Ok(journal::read_mark(file)?.is_some())
+}
+
+/// No two pairs of heap file and journal share one.
+fn new_id() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let [a, b] = crate::process::random_words();
+    let words = [a, b, crate::clock::precise_ns(), u64::from(crate::process::id()), count, 0, 0, 0];
+    format::check_of(0, words.map(u64::to_le_bytes).as_flattened()) | 1
 }
 
 fn sort_once(numbers: &mut Buffer<u64>) {

@@ -116,6 +116,9 @@ impl PersistentFile {
         if len > options.limit {
             return Err(FileError::TooLong(len));
         }
+        if file.kind == Kind::File && crate::disk_file::is_left_open(&file)? {
+            return Err(FileError::LeftOpen);
+        }
         Self::map(file, len, options, Sharing::of(options.access))
     }
 

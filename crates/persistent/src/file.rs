@@ -124,11 +124,15 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     }
     let is_device = fs::metadata(path).is_ok_and(|it| !it.is_file());
     let limit = if is_device { u64::MAX } else { options.limit };
-    let file = PersistentFile::open(&name, FileOptions::new(limit))?;
-    // This process has the lock: no other makes or removes the journal.
-    if path.with_added_extension(JOURNAL_EXTENSION).exists() {
-        return Err(Error::HasJournal);
-    }
+    let file = PersistentFile::open(&name, FileOptions::new(limit));
+    let has_journal = path.with_added_extension(JOURNAL_EXTENSION).exists();
+    let file = match file {
+        Err(FileError::LeftOpen) if !has_journal => return Err(FileError::NoJournal.into()),
+        Err(FileError::LeftOpen) => return Err(Error::HasJournal),
+        // This process has the lock: no other makes or removes the journal.
+        Ok(_) if has_journal => return Err(Error::HasJournal),
+        file => file?,
+    };
     let (promise, base) = (file.promise(), file.base() as usize);
     let (heap, report) = if file.flushes(options.choice()) {
         let (heap, report) = Heap::open(Flushed::new(file)?, heap_options())?;

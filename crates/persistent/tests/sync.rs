@@ -100,6 +100,27 @@ fn a_journal_without_its_heap_is_not_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_heap_without_its_journal_is_refused_in_each_mode() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, other) = (folder.path().join("a.heap"), folder.path().join("b.heap"));
+    for path in [&path, &other] {
+        let heap = options().create(path).expect("a new heap");
+        let slot: Slot<[u64]> = heap.add_root("numbers").expect("a root");
+        heap.alloc_array_to(slot, &[7]).expect("room");
+        heap.sync().expect("a sync point");
+    }
+    let (journal, away) = (folder.path().join("a.heap.journal"), folder.path().join("away"));
+    std::fs::rename(&journal, &away).expect("another name");
+    for options in [options(), HeapOptions::new()] {
+        assert_eq!(options.open(&path).err(), Some(Error::File(FileError::NoJournal)));
+    }
+    std::fs::copy(folder.path().join("b.heap.journal"), &journal).expect("a copy");
+    assert_eq!(options().open(&path).err(), Some(Error::File(FileError::OtherJournal)));
+    std::fs::rename(&away, &journal).expect("its name");
+    assert_eq!(numbers(&open(&path)), [7]);
+}
+
+#[test]
 fn sync_points_of_threads_hold_whole_operations() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.heap");

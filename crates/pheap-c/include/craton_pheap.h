@@ -75,6 +75,8 @@ enum craton_pheap_error {
     CRATON_PHEAP_HAS_JOURNAL = 31,   /* used with sync points and not closed: open it so again */
     CRATON_PHEAP_JOURNAL_ALONE = 32, /* the file to be made is missing, but its journal is there: restore
                                         the file, or remove the journal */
+    CRATON_PHEAP_NO_JOURNAL = 33, /* not closed, and its journal is missing or empty */
+    CRATON_PHEAP_OTHER_JOURNAL = 34, /* the journal is of another heap, or of this one at another time */
     CRATON_PHEAP_MISSING = 40,       /* no such file or folder */
     CRATON_PHEAP_EXISTS = 41,        /* the file exists, or the device holds a heap */
     CRATON_PHEAP_IN_USE = 42,        /* open already, here or in another process */

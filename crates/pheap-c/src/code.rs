@@ -52,6 +52,8 @@ codes! {
     NoSyncPoints = 30, c"the heap was not opened with sync points";
     HasJournal = 31, c"the heap was used with sync points and not closed: open it so again";
     JournalAlone = 32, c"no such file, but its journal is there: restore the heap, or remove the journal";
+    NoJournal = 33, c"the heap was not closed, and its journal is missing or empty: restore it";
+    OtherJournal = 34, c"the journal is of another heap, or of this one at another time: restore the right one";
     Missing = 40, c"no such file";
     Exists = 41, c"the file exists, or the device holds a heap";
     InUse = 42, c"the file is open already, here or in another process";
@@ -153,7 +155,10 @@ fn of_file(why: FileError) -> Code {
         FileError::Full(_) => Code::Full,
         FileError::AddressSpace(_) => Code::AddressSpace,
         FileError::NoWriteBack => Code::NoWriteBack,
-        FileError::Journal | FileError::Damaged(_) => Code::Damaged,
+        FileError::LeftOpen => Code::HasJournal,
+        FileError::NoJournal => Code::NoJournal,
+        FileError::OtherJournal => Code::OtherJournal,
+        FileError::Journal | FileError::Damaged(_) | FileError::Mark => Code::Damaged,
         _ => Code::System,
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::output::is_one_file;
+use craton_lab::format::plural;
 use craton_os::PersistentFile;
-use craton_os::disk_file::JOURNAL_EXTENSION;
+use craton_os::disk_file::{JOURNAL_EXTENSION, check_journal};
 use craton_os::persistent_file::{Access, FileError, FileOptions, Room};
 use craton_pheap::Error;
 use std::ffi::CString;
@@ -25,8 +26,15 @@ pub fn refused(path: &Path, why: FileError) -> Failure {
     let name = path.display();
     match why {
         _ if path.is_dir() => failed(path, "is a folder; give the path of a heap file"),
+        FileError::Missing if journal(path).is_some() => {
+            failed(path, format!("no such file, but {name}.journal is there: restore the heap"))
+        }
         FileError::Missing => failed(path, format!("no such file; `craton heap create {name}` makes one")),
-        FileError::Length(bytes) if bytes < LEAST => failed(path, format!("too small for a heap: {bytes} bytes")),
+        // The journal's state says more.
+        FileError::LeftOpen => refuse_journal(path).err().unwrap_or_else(|| failed(path, why)),
+        FileError::NoJournal => failed(path, format!("{}: {}", no_journal(path), lose_journal(path))),
+        FileError::Journal | FileError::OtherJournal => failed(path, format!("{name}.journal: {why}")),
+        FileError::Length(bytes) if bytes < LEAST => failed(path, format!("too small for a heap: {}", plural(bytes, "byte"))),
         FileError::Length(bytes) => failed(path, format!("{bytes} bytes are not whole pages: the file was cut")),
         FileError::InUse => failed(path, "in use by another process"),
         FileError::NotAFile => failed(path, "not a file"),
@@ -37,7 +45,10 @@ pub fn refused(path: &Path, why: FileError) -> Failure {
 
 pub fn broken(path: &Path, why: Error) -> Failure {
     match why {
-        Error::NotAHeap { found } => failed(path, format!("not a heap file: it begins with {found:#018x}")),
+        Error::NotAHeap { found } => {
+            let start = String::from_utf8_lossy(&found.to_le_bytes()).escape_debug().to_string();
+            failed(path, format!("not a heap file: it begins with \"{start}\", and not with \"CRATONPH\""))
+        }
         Error::Version { found, known } => {
             failed(path, format!("a heap of version {found} of the format; this program knows version {known}"))
         }
@@ -82,14 +93,30 @@ pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> 
     }
 }
 
-/// The journal holds later contents.
+fn no_journal(path: &Path) -> String {
+    let journal = beside(path, JOURNAL_EXTENSION).display().to_string();
+    format!("not closed; its last sync point was in {journal}, which is missing or empty")
+}
+
+fn lose_journal(path: &Path) -> String {
+    format!("restore it, or `craton heap repair {} --lose-journal` goes on without it", path.display())
+}
+
+/// The journal holds later contents, or is not the file's.
 pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
-    let name = path.display();
+    match check_journal(&c_path(path)?) {
+        Ok(()) => {}
+        Err(why @ (FileError::Journal | FileError::NoJournal | FileError::OtherJournal)) => {
+            return Err(refused(path, why));
+        }
+        // Opening names it.
+        Err(_) => {}
+    }
     match journal(path) {
         Some(journal) => {
             refuse_log(path)?;
             let journal = journal.display();
-            let step = format!("`craton heap repair {name} --yes` applies it");
+            let step = format!("`craton heap repair {} --yes` applies it", path.display());
             Err(failed(path, format!("not closed; its last sync point is in {journal}: {step}")))
         }
         None => Ok(()),

@@ -9,8 +9,8 @@ use crate::terminal::plain;
 use craton_base::{Medium, Space};
 use craton_lab::format;
 use craton_os::DiskFile;
-use craton_os::disk_file::DiskOptions;
-use craton_os::persistent_file::{Access, UseMedium, WriteBackChoice};
+use craton_os::disk_file::{DiskOptions, check_journal};
+use craton_os::persistent_file::{Access, FileError, UseMedium, WriteBackChoice};
 use craton_pheap::{Error, Heap, Identity, Options};
 use serde::Serialize;
 use std::fs;
@@ -25,36 +25,46 @@ struct Row {
     file: String,
     is_repaired: bool,
     journal_bytes: Option<u64>,
+    lost_journal: bool,
     recovery: Option<Recovery>,
 }
 
-pub fn repair(path: &Path, yes: bool, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+pub fn repair(path: &Path, yes: bool, lose_journal: bool, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let fits = check_journal(&file::c_path(path)?);
+    let lost_journal = lose_journal && fits == Err(FileError::NoJournal);
+    if lose_journal && !lost_journal {
+        fits.map_err(|why| file::refused(path, why))?;
+        return Err(file::failed(path, "no journal is missing: leave --lose-journal out"));
+    }
     let journal = file::journal(path);
-    let journal_bytes = journal.as_ref().map(|journal| fs::metadata(journal).map_or(0, |it| it.len()));
-    let recovery = match (journal_bytes, yes) {
-        (Some(_), false) => {
-            // Names what is wrong with the file.
-            view::map(path)?;
+    let bytes = journal.as_ref().map(|journal| fs::metadata(journal).map_or(0, |it| it.len()));
+    let journal_bytes = bytes.filter(|_| !lost_journal);
+    let is_on_disk = lost_journal || journal_bytes.is_some();
+    let recovery = match (is_on_disk, yes) {
+        (true, false) => {
+            if !lost_journal {
+                fits.map_err(|why| file::refused(path, why))?;
+            }
             None
         }
-        (Some(_), true) => {
+        (true, true) => {
             file::refuse_log(path)?;
-            Some(on_disk(path)?)
+            Some(on_disk(path, lost_journal)?)
         }
-        (None, _) => {
+        (false, _) => {
             let opened = view::open_whole(path)?;
             opened.heap.verify().map_err(|why| hopeless(path, why))?;
             Some(Recovery::new(&opened.identity, &opened.report))
         }
     };
     let is_needed = recovery.is_some_and(|recovery| recovery.is_needed());
-    if yes && is_needed && journal_bytes.is_none() {
+    if yes && is_needed && !is_on_disk {
         let opened = file::open(path, Access::ReadWrite, ROOM)?;
         let done = opened.with_medium(WriteBackChoice::Auto, Recover).map_err(|why| file::refused(path, why))?;
         done.map_err(|why| hopeless(path, why))?;
     }
-    let is_repaired = yes && (is_needed || journal_bytes.is_some());
-    let row = Row { file: path.to_string_lossy().into_owned(), is_repaired, journal_bytes, recovery };
+    let is_repaired = yes && (is_needed || is_on_disk);
+    let row = Row { file: path.to_string_lossy().into_owned(), is_repaired, journal_bytes, lost_journal, recovery };
     show(&text(&row, yes), "heap repair", row, json)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -72,6 +82,9 @@ fn text(row: &Row, yes: bool) -> String {
     if let Some(bytes) = row.journal_bytes {
         steps.insert(0, format!("apply the journal {name}.journal of {}", format::bytes(bytes)));
     }
+    if row.lost_journal {
+        steps.insert(0, format!("go on without {name}.journal: what it had is lost"));
+    }
     let is_open = row.recovery.is_some_and(|recovery| !recovery.was_closed);
     if is_open {
         steps.push("mark the heap as closed".to_owned());
@@ -81,7 +94,8 @@ fn text(row: &Row, yes: bool) -> String {
     }
     let done = if yes { "repaired" } else { "repair would" };
     let list: String = steps.iter().map(|step| format!("  {step}\n")).collect();
-    let next = if yes { String::new() } else { format!("`craton heap repair {name} --yes` does it\n") };
+    let lose = if row.lost_journal { " --lose-journal" } else { "" };
+    let next = if yes { String::new() } else { format!("`craton heap repair {name}{lose} --yes` does it\n") };
     format!("{name}: {done}:\n{list}{next}")
 }
 
@@ -98,11 +112,10 @@ impl UseMedium for Recover {
     }
 }
 
-fn on_disk(path: &Path) -> Result<Recovery, Failure> {
+fn on_disk(path: &Path, loses_journal: bool) -> Result<Recovery, Failure> {
     // Another length may be in the journal.
-    let limit = 1 << 40;
-    let medium =
-        DiskFile::open(&file::c_path(path)?, DiskOptions::new(limit)).map_err(|why| file::refused(path, why))?;
+    let options = DiskOptions { loses_journal, ..DiskOptions::new(1 << 40) };
+    let medium = DiskFile::open(&file::c_path(path)?, options).map_err(|why| file::refused(path, why))?;
     let identity = Identity::read(&medium).map_err(|why| file::broken(path, why))?;
     let (heap, report) = Heap::open(medium, Options::default()).map_err(|why| hopeless(path, why))?;
     heap.verify().map_err(|why| hopeless(path, why))?;

@@ -1,7 +1,7 @@
 //! The journal's bytes: little-endian words of 8.
 //!
 //! ```text
-//! block 0   head: magic, version, generation, length of the heap file, 0, 0, 0, check
+//! block 0   head: magic, version, generation, length of the heap file, id, 0, 0, check
 //! then      records, each at a multiple of 4,096:
 //!           magic, generation, sequence, length of the heap file,
 //!           entries | LAST << 32, pages of data, check of the record before, check
@@ -11,15 +11,21 @@
 //! ```
 //! A check covers its record's words, entries and place. Without LAST in its last record, a sync
 //! does not count.
+//!
+//! The heap file has a *mark* in bytes 960 to 1023, which no heap uses: magic, generation, length,
+//! id, 0, 0, 0, check; zeros once it is closed. Head and mark of a pair have one id.
 
 /// Also the heap file's page.
 pub(super) const BLOCK: u64 = 4096;
 pub(super) const WORDS: usize = BLOCK as usize / 8;
 pub(super) const HEAD_BYTES: usize = 64;
+/// In the heap file.
+pub(super) const MARK: usize = 960;
 pub(super) const ENTRY_BYTES: usize = 16;
 const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"CRATONJH");
 const RECORD_MAGIC: u64 = u64::from_le_bytes(*b"CRATONJR");
-const VERSION: u64 = 1;
+const MARK_MAGIC: u64 = u64::from_le_bytes(*b"CRATONJM");
+const VERSION: u64 = 2;
 const LAST: u64 = 1 << 32;
 const ZERO: u64 = 1 << 63;
 
@@ -106,23 +112,49 @@ pub(super) struct Head {
     pub(super) generation: u64,
     /// When the generation began.
     pub(super) len: u64,
+    /// A random number of each pair of journal and heap file.
+    pub(super) id: u64,
 }
 
 impl Head {
     pub(super) fn write(self, into: &mut [u8; HEAD_BYTES]) {
-        let mut words = [HEAD_MAGIC, VERSION, self.generation, self.len, 0, 0, 0, 0];
-        put(words, into);
-        words[7] = check_of(0, into);
-        put(words, into);
+        put_checked([HEAD_MAGIC, VERSION, self.generation, self.len, self.id, 0, 0], into);
     }
 
     pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<Self> {
-        let [magic, version, generation, len, _, _, _, check] = words(from);
-        let mut unchecked = *from;
-        unchecked[56..].fill(0);
-        let is_whole = magic == HEAD_MAGIC && version == VERSION && check == check_of(0, &unchecked);
-        is_whole.then_some(Self { generation, len })
+        let [magic, version, generation, len, id, ..] = words(from);
+        let is_whole = magic == HEAD_MAGIC && version == VERSION && is_checked(from);
+        is_whole.then_some(Self { generation, len, id })
     }
+
+    /// As the heap file's mark.
+    pub(super) fn mark(self) -> [u8; HEAD_BYTES] {
+        let mut bytes = [0; HEAD_BYTES];
+        put_checked([MARK_MAGIC, self.generation, self.len, self.id, 0, 0, 0], &mut bytes);
+        bytes
+    }
+
+    /// `None`: damaged. Inner `None`: no mark.
+    pub(super) fn of_mark(from: &[u8; HEAD_BYTES]) -> Option<Option<Self>> {
+        let [magic, generation, len, id, ..] = words(from);
+        if magic != MARK_MAGIC {
+            return Some(None);
+        }
+        is_checked(from).then_some(Some(Self { generation, len, id }))
+    }
+}
+
+fn put_checked(words: [u64; 7], into: &mut [u8; HEAD_BYTES]) {
+    let [a, b, c, d, e, f, g] = words;
+    put([a, b, c, d, e, f, g, 0], into);
+    let check = check_of(0, into);
+    into[56..].copy_from_slice(&check.to_le_bytes());
+}
+
+fn is_checked(bytes: &[u8; HEAD_BYTES]) -> bool {
+    let mut unchecked = *bytes;
+    unchecked[56..].fill(0);
+    words(bytes)[7] == check_of(0, &unchecked)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

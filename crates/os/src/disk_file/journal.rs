@@ -6,11 +6,14 @@
 //! **Invariants.** *J1* A record counts if it and all before it are whole, and its sync's last
 //! record is among them. *J2* The heap file's pages change only when the journal holds their new
 //! contents durably. *J3* A generation ends when the heap file holds all of it durably.
+//! *J6* The heap file's mark names its journal, and the generation of which the file lacks pages. It
+//! is durable before the first record of that generation, and names the next one only when the file
+//! holds all (J3). Another heap's journal, or an older copy, has another id or generation.
 //! **Failure.** A failed sync's records are cut off, durably, before another record is written. A
 //! damaged record before a whole later sync is an error; nothing is dropped.
 
 use super::buffer::Buffer;
-use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, Record, ZERO_CHECK, check_of, table_bytes};
+use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, MARK, Record, ZERO_CHECK, check_of, table_bytes};
 use crate::persistent_file::FileError;
 
 pub(super) trait Store {
@@ -21,6 +24,19 @@ pub(super) trait Store {
     /// Zeroes, and frees blocks where the file system can.
     fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError>;
     fn sync(&self) -> Result<(), FileError>;
+}
+
+/// A heap file and its journal.
+pub(super) struct Pair<'a, S> {
+    pub(super) home: &'a S,
+    pub(super) journal: &'a S,
+}
+
+/// Of a heap file that is not closed.
+pub(super) fn read_mark(home: &impl Store) -> Result<Option<Head>, FileError> {
+    let mut bytes = [0; HEAD_BYTES];
+    home.read(MARK as u64, &mut bytes)?;
+    Head::of_mark(&bytes).ok_or(FileError::Mark)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,6 +73,7 @@ struct Tail {
 
 pub(super) struct Journal {
     generation: u64,
+    id: u64,
     len: u64,
     tail: Tail,
     slots: Buffer<Entry>,
@@ -68,12 +85,15 @@ pub(super) struct Journal {
     has_remains: bool,
     /// Write the head first: the file's generation is uncertain.
     has_doubtful_head: bool,
+    /// And before it the heap file's mark.
+    has_doubtful_mark: bool,
 }
 
 impl Journal {
-    fn new(Head { generation, len }: Head) -> Self {
+    fn new(Head { generation, len, id }: Head) -> Self {
         Self {
             generation,
+            id,
             len,
             tail: Tail { end: BLOCK, sequence: 1, previous: 0 },
             slots: Buffer::new(),
@@ -82,48 +102,93 @@ impl Journal {
             record: Buffer::new(),
             has_remains: false,
             has_doubtful_head: false,
+            has_doubtful_mark: false,
         }
     }
 
-    pub(super) fn create(file: &impl Store, len: u64) -> Result<Self, FileError> {
-        file.set_size(0)?;
-        let journal = Self::new(Head { generation: 1, len });
-        journal.write_head(file)?;
+    /// For a whole heap file. `id` is random. [`mend`](Self::mend) writes the mark.
+    pub(super) fn create(pair: &Pair<'_, impl Store>, len: u64, id: u64) -> Result<Self, FileError> {
+        pair.journal.set_size(0)?;
+        let mut journal = Self::new(Head { generation: 1, len, id });
+        journal.write_head(pair.journal)?;
+        journal.has_doubtful_mark = true;
         Ok(journal)
+    }
+
+    fn head(&self) -> Head {
+        Head { generation: self.generation, len: self.len, id: self.id }
     }
 
     fn write_head(&self, file: &impl Store) -> Result<(), FileError> {
         let mut block = [0; BLOCK as usize];
-        let head = Head { generation: self.generation, len: self.len };
-        head.write(block.first_chunk_mut().expect("a block is longer than a head"));
+        self.head().write(block.first_chunk_mut().expect("a block is longer than a head"));
         file.write(0, &block)?;
         file.sync()
     }
 
-    /// `len`: the heap file's, for an empty journal.
-    pub(super) fn open(file: &impl Store, len: u64) -> Result<Self, FileError> {
-        let size = file.size()?;
-        if size == 0 {
-            return Self::create(file, len);
+    fn write_mark(&self, home: &impl Store) -> Result<(), FileError> {
+        home.write(MARK as u64, &self.head().mark())?;
+        home.sync()
+    }
+
+    /// `id`: of a new journal, for a file that was closed. [`mend`](Self::mend) writes what must be.
+    pub(super) fn open(pair: &Pair<'_, impl Store>, id: u64) -> Result<Self, FileError> {
+        match Self::find(pair)? {
+            Some(journal) => Ok(journal),
+            None => Self::create(pair, pair.home.size()?, id),
         }
+    }
+
+    /// `None`: the file was closed. Changes nothing.
+    pub(super) fn find(pair: &Pair<'_, impl Store>) -> Result<Option<Self>, FileError> {
+        let file = pair.journal;
+        let size = file.size()?;
+        let mark = read_mark(pair.home)?;
         let mut bytes = [0; HEAD_BYTES];
         if size >= BLOCK {
             file.read(0, &mut bytes)?;
         }
-        let mut journal = Self::new(Head::read(&bytes).ok_or(FileError::Journal)?);
-        let mut tail = journal.tail;
-        while let Some(record) = journal.read_record(file, size, &mut tail)? {
-            if record.is_last {
-                tail.sequence += 1;
-                journal.tail = tail;
-                journal.apply_staged()?;
-                journal.set_len(record.len);
+        let head = match (mark, Head::read(&bytes)) {
+            (None, None) if size == 0 => return Ok(None),
+            (Some(_), None) if size == 0 => return Err(FileError::NoJournal),
+            (_, None) => return Err(FileError::Journal),
+            (_, Some(head)) => head,
+        };
+        if let Some(mark) = mark {
+            if head.id != mark.id || head.generation != mark.generation && head.generation + 1 != mark.generation {
+                return Err(FileError::OtherJournal);
+            }
+            if head.generation != mark.generation {
+                // The file has all of it.
+                let mut journal = Self::new(mark);
+                (journal.has_remains, journal.has_doubtful_head) = (true, true);
+                return Ok(Some(journal));
             }
         }
-        journal.staged.clear();
-        journal.find_later(file, size)?;
-        journal.has_remains = size > journal.tail.end;
-        Ok(journal)
+        let mut journal = Self::new(head);
+        journal.read_records(file, size)?;
+        match mark {
+            Some(_) => Ok(Some(journal)),
+            // Closing ended before the journal was gone; only another's has syncs.
+            None if journal.tail.end == BLOCK => Ok(None),
+            None => Err(FileError::OtherJournal),
+        }
+    }
+
+    fn read_records(&mut self, file: &impl Store, size: u64) -> Result<(), FileError> {
+        let mut tail = self.tail;
+        while let Some(record) = self.read_record(file, size, &mut tail)? {
+            if record.is_last {
+                tail.sequence += 1;
+                self.tail = tail;
+                self.apply_staged()?;
+                self.set_len(record.len);
+            }
+        }
+        self.staged.clear();
+        self.find_later(file, size)?;
+        self.has_remains = size > self.tail.end;
+        Ok(())
     }
 
     /// `None`: not whole.
@@ -215,16 +280,16 @@ impl Journal {
     /// all. `skips_equal` leaves out pages as last seen.
     pub(super) fn sync(
         &mut self,
-        file: &impl Store,
+        pair: &Pair<'_, impl Store>,
         len: u64,
         pages: &[u64],
         skips_equal: bool,
         mut copy: impl FnMut(u64, &mut [u8]) -> u64,
         copied: impl FnOnce(),
     ) -> Result<Synced, FileError> {
-        self.mend(file)?;
+        self.mend(pair)?;
         self.staged.clear();
-        let result = self.append(file, len, pages, skips_equal, &mut copy, copied);
+        let result = self.append(pair.journal, len, pages, skips_equal, &mut copy, copied);
         match result {
             Ok(Some(tail)) => {
                 let pages = self.staged.len() as u64;
@@ -238,21 +303,25 @@ impl Journal {
             Err(error) => {
                 self.has_remains = true;
                 // If this fails too, the next sync does it.
-                let _ = self.mend(file);
+                let _ = self.mend(pair);
                 Err(error)
             }
         }
     }
 
-    /// Removes a failed sync's remains, durably.
-    fn mend(&mut self, file: &impl Store) -> Result<(), FileError> {
+    /// Writes a doubtful mark and head, and removes a failed sync's remains, durably.
+    pub(super) fn mend(&mut self, pair: &Pair<'_, impl Store>) -> Result<(), FileError> {
+        if self.has_doubtful_mark {
+            self.write_mark(pair.home)?;
+            self.has_doubtful_mark = false;
+        }
         if self.has_doubtful_head {
-            self.write_head(file)?;
+            self.write_head(pair.journal)?;
             self.has_doubtful_head = false;
         }
         if self.has_remains {
-            file.set_size(self.tail.end)?;
-            file.sync()?;
+            pair.journal.set_size(self.tail.end)?;
+            pair.journal.sync()?;
             self.has_remains = false;
         }
         Ok(())
@@ -371,7 +440,7 @@ impl Journal {
     }
 
     /// The heap file holds all durably. Kept bytes need no new blocks.
-    pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
+    pub(super) fn reset(&mut self, pair: &Pair<'_, impl Store>, keep: u64) -> Result<(), FileError> {
         for i in 0..self.pages.len() {
             let page = self.pages[i] as usize;
             self.slots[page].place = 0;
@@ -379,21 +448,29 @@ impl Journal {
         self.pages.clear();
         self.tail = Tail { end: BLOCK, sequence: 1, previous: 0 };
         self.generation += 1;
-        self.has_doubtful_head = true;
+        (self.has_doubtful_mark, self.has_doubtful_head) = (true, true);
         self.has_remains = false;
-        self.mend(file)?;
+        self.mend(pair)?;
+        let file = pair.journal;
         if file.size()? > keep.max(BLOCK) { file.set_size(keep.max(BLOCK)) } else { Ok(()) }
     }
 }
 
+/// After a reset: the heap file needs no journal.
+pub(super) fn clear_mark(home: &impl Store) -> Result<(), FileError> {
+    home.write(MARK as u64, &[0; HEAD_BYTES])?;
+    home.sync()
+}
+
 /// Sorted by page. Does not wait.
 pub(super) fn write_home(
-    journal: &impl Store,
-    home: &impl Store,
+    Pair { journal, home }: &Pair<'_, impl Store>,
     entries: &[Entry],
     len: u64,
     buffer: &mut Buffer<u8>,
 ) -> Result<(), FileError> {
+    let mut mark = [0; HEAD_BYTES];
+    home.read(MARK as u64, &mut mark)?;
     let mut rest = entries;
     while let Some(first) = rest.first() {
         let is_zero = first.place & IS_ZERO != 0;
@@ -408,6 +485,17 @@ pub(super) fn write_home(
         if at >= len {
             continue;
         }
+        if is_zero && at == 0 {
+            // The mark's page stays.
+            buffer.set_len(BLOCK as usize)?;
+            buffer.fill(0);
+            buffer[MARK..MARK + HEAD_BYTES].copy_from_slice(&mark);
+            home.write(0, buffer)?;
+            if bytes > BLOCK {
+                home.punch(BLOCK, bytes.min(len) - BLOCK)?;
+            }
+            continue;
+        }
         if is_zero {
             home.punch(at, bytes.min(len - at))?;
             continue;
@@ -418,6 +506,9 @@ pub(super) fn write_home(
             if page_check(page) != entry.check {
                 return Err(FileError::Damaged(entry.place));
             }
+        }
+        if at == 0 {
+            buffer[MARK..MARK + HEAD_BYTES].copy_from_slice(&mark);
         }
         home.write(at, &buffer[..bytes.min(len - at) as usize])?;
     }

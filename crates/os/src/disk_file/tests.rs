@@ -265,7 +265,59 @@ fn a_checkpoint_runs_beside_syncs() {
     file.checkpoint().unwrap();
     drop(file);
     let file = open(&tree, Tracking::Recorded).unwrap();
-    assert!((0..SIZE / 8).all(|word| load(&file, 8 * word) == expected[word as usize]));
+    let is_same = |word: u64| MARK_BYTES.contains(&(8 * word)) || load(&file, 8 * word) == expected[word as usize];
+    assert!((0..SIZE / 8).all(is_same));
+}
+
+#[test]
+fn a_file_is_opened_with_its_own_journal_alone() {
+    let tree = Tree::new();
+    let journal = |name: &str| tree.path(&std::format!("{name}.journal"));
+    for name in ["heap", "other"] {
+        let file = DiskFile::create(&path(&tree, name), SIZE, options(Tracking::Recorded)).unwrap();
+        file.store(8, name.len() as u64);
+        sync(&file);
+    }
+    let open = || open(&tree, Tracking::Recorded).map(|file| load(&file, 8));
+    let plain = || PersistentFile::open(&path(&tree, "heap"), FileOptions::new(16 * SIZE)).map(drop);
+    let check = || check_journal(&path(&tree, "heap"));
+    assert_eq!((plain(), check()), (Err(FileError::LeftOpen), Ok(())));
+    std::fs::rename(journal("heap"), journal("kept")).unwrap();
+    assert_eq!((open(), plain(), check()), (Err(FileError::NoJournal), Err(FileError::LeftOpen), Err(FileError::NoJournal)));
+    assert!(!journal("heap").exists());
+    std::fs::copy(journal("other"), journal("heap")).unwrap();
+    assert_eq!((open(), check()), (Err(FileError::OtherJournal), Err(FileError::OtherJournal)));
+    std::fs::copy(journal("kept"), journal("heap")).unwrap();
+    assert_eq!(open(), Ok(4));
+    self::open(&tree, Tracking::Recorded).unwrap().close().unwrap();
+    assert_eq!((plain(), check()), (Ok(()), Ok(())));
+    // An older copy comes back.
+    std::fs::rename(journal("kept"), journal("heap")).unwrap();
+    assert_eq!((open(), check()), (Err(FileError::OtherJournal), Err(FileError::OtherJournal)));
+    std::fs::remove_file(journal("heap")).unwrap();
+    assert_eq!(open(), Ok(4));
+}
+
+#[test]
+fn a_lost_journal_loses_its_sync_points_alone() {
+    let tree = Tree::new();
+    let file = create(&tree, Tracking::Recorded);
+    file.store(8, 1);
+    sync(&file);
+    file.checkpoint().unwrap();
+    file.store(8, 2);
+    sync(&file);
+    drop(file);
+    std::fs::remove_file(tree.path("heap.journal")).unwrap();
+    assert_eq!(open(&tree, Tracking::Recorded).err(), Some(FileError::NoJournal));
+    let lossy = DiskOptions { loses_journal: true, ..options(Tracking::Recorded) };
+    let file = DiskFile::open(&path(&tree, "heap"), lossy).unwrap();
+    assert_eq!(load(&file, 8), 1);
+    file.store(8, 3);
+    sync(&file);
+    drop(file);
+    // What is there counts.
+    assert_eq!(load(&DiskFile::open(&path(&tree, "heap"), lossy).unwrap(), 8), 3);
 }
 
 #[test]

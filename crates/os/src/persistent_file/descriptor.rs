@@ -59,7 +59,17 @@ impl Descriptor {
 
     /// Another file's lock protects it.
     pub(crate) fn beside(path: &CStr) -> Result<Self, FileError> {
-        Self::of(path, libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK)
+        Self::beside_if(path, true)
+    }
+
+    pub(crate) fn beside_if(path: &CStr, creates: bool) -> Result<Self, FileError> {
+        let create = if creates { libc::O_CREAT } else { 0 };
+        Self::of(path, libc::O_RDWR | create | libc::O_NOCTTY | libc::O_NONBLOCK)
+    }
+
+    /// Without a lock.
+    pub(crate) fn to_read(path: &CStr) -> Result<Self, FileError> {
+        Self::of(path, libc::O_RDONLY | libc::O_NOCTTY | libc::O_NONBLOCK)
     }
 
     fn locked(path: &CStr, flags: i32, access: Access) -> Result<Self, FileError> {

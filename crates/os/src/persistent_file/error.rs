@@ -33,6 +33,14 @@ pub enum FileError {
     NoWriteBack,
     /// The file beside is no journal, or of another version.
     Journal,
+    /// The file was not closed, and there is no journal, or an empty file.
+    NoJournal,
+    /// The journal is of another heap file, or of this one at another time.
+    OtherJournal,
+    /// The file was used with sync points and not closed.
+    LeftOpen,
+    /// Of its journal, in the file.
+    Mark,
     /// At this offset, though later parts are whole.
     Damaged(u64),
     /// Call and `errno`.
@@ -62,7 +70,8 @@ impl FileError {
             Self::NotAFile => libc::ENODEV,
             Self::ReadOnly => libc::EROFS,
             Self::NameTooLong => libc::ENAMETOOLONG,
-            Self::Length(_) | Self::Journal | Self::Damaged(_) => libc::EINVAL,
+            Self::Length(_) | Self::Journal | Self::Damaged(_) | Self::Mark => libc::EINVAL,
+            Self::NoJournal | Self::OtherJournal | Self::LeftOpen => libc::EINVAL,
             Self::TooLong(_) => libc::EFBIG,
             Self::AddressSpace(_) => libc::ENOMEM,
             Self::Fixed => libc::EINVAL,
@@ -100,6 +109,12 @@ impl fmt::Display for FileError {
             Self::Fixed => write!(f, "the size of a device is fixed"),
             Self::NoWriteBack => write!(f, "the CPU cannot write a cache line back"),
             Self::Journal => write!(f, "the journal is none, or of another version"),
+            Self::NoJournal => write!(f, "its journal is missing or empty, and has the last sync points: restore it"),
+            Self::OtherJournal => {
+                write!(f, "the journal is of another heap, or of this one at another time: restore the right one")
+            }
+            Self::LeftOpen => write!(f, "it was used with sync points and not closed: open it so, with its journal"),
+            Self::Mark => write!(f, "the mark of its journal is damaged, at byte 960"),
             Self::Damaged(at) => write!(f, "the journal is damaged at byte {at}"),
             Self::System(call, errno) => write!(f, "{call} failed: {}", process::ErrnoText(*errno)),
         }

@@ -4,7 +4,7 @@ use std::vec;
 
 #[test]
 fn a_head_is_read_as_written_and_a_changed_one_is_refused() {
-    let head = Head { generation: 3, len: 8192 };
+    let head = Head { generation: 3, len: 8192, id: 5 };
     let mut bytes = [0; HEAD_BYTES];
     head.write(&mut bytes);
     assert_eq!(Head::read(&bytes), Some(head));

@@ -153,11 +153,20 @@ impl Store for SimFile {
     }
 }
 
+/// The mark's place.
+fn clear(number: u64, page: &mut [u8]) {
+    if number == 0 {
+        page[MARK..MARK + HEAD_BYTES].fill(0);
+    }
+}
+
 fn page(number: u64, value: u64) -> Vec<u8> {
     if value == 0 { vec![0; BLOCK as usize] } else { [number.to_le_bytes(), value.to_le_bytes()].concat().repeat(256) }
 }
 
 type Pages = Vec<u64>;
+
+const ID: u64 = 0x1d;
 
 struct World {
     plan: Rc<RefCell<Plan>>,
@@ -173,7 +182,9 @@ impl World {
     fn new() -> Self {
         let plan = Rc::default();
         let (home, file) = (SimFile::new(&plan, vec![0; 8 * BLOCK as usize]), SimFile::new(&plan, Vec::new()));
-        let journal = Journal::create(&file, 8 * BLOCK).unwrap();
+        let pair = Pair { home: &home, journal: &file };
+        let mut journal = Journal::create(&pair, 8 * BLOCK, ID).unwrap();
+        journal.mend(&pair).unwrap();
         Self { plan, home, file, journal, now: vec![0; 8], synced: vec![0; 8], changed: Vec::new() }
     }
 
@@ -199,9 +210,11 @@ impl World {
         let pages: Vec<_> = self.changed.iter().copied().filter(|page| *page < now.len() as u64).collect();
         let copy = |number: u64, into: &mut [u8]| {
             into.copy_from_slice(&page(number, now[number as usize]));
+            clear(number, into);
             page_check(into)
         };
-        let synced = self.journal.sync(&self.file, now.len() as u64 * BLOCK, &pages, false, copy, || {})?;
+        let pair = Pair { home: &self.home, journal: &self.file };
+        let synced = self.journal.sync(&pair, now.len() as u64 * BLOCK, &pages, false, copy, || {})?;
         self.changed.retain(|page| *page >= now.len() as u64);
         self.synced = now;
         Ok(synced)
@@ -212,19 +225,26 @@ impl World {
         entries.sort_unstable_by_key(|entry| entry.page);
         let size = self.home.size()?;
         let mut bytes = Buffer::new();
-        write_home(&self.file, &self.home, &entries, size, &mut bytes)?;
+        let pair = Pair { home: &self.home, journal: &self.file };
+        write_home(&pair, &entries, size, &mut bytes)?;
         let needed = self.journal.len().max(self.now.len() as u64 * BLOCK);
         if size > needed {
             self.home.set_size(needed)?;
         }
         self.home.sync()?;
-        self.journal.reset(&self.file, 64 * BLOCK)
+        self.journal.reset(&pair, 64 * BLOCK)
+    }
+
+    fn close(&mut self) -> Result<(), FileError> {
+        self.checkpoint()?;
+        clear_mark(&self.home)
     }
 
     fn found(home: Vec<u8>, file: Vec<u8>) -> Result<Pages, FileError> {
         let plan = Rc::default();
         let (home, file) = (SimFile::new(&plan, home), SimFile::new(&plan, file));
-        let journal = Journal::open(&file, home.size()?)?;
+        let mut journal = Journal::open(&Pair { home: &home, journal: &file }, ID + 1)?;
+        journal.mend(&Pair { home: &home, journal: &file })?;
         let len = journal.len();
         home.set_size(len)?;
         let slots: BTreeMap<u64, Entry> = journal.journaled(1).map(|slot| (slot.page, slot)).collect();
@@ -236,7 +256,10 @@ impl World {
                 None => home.read(number * BLOCK, &mut bytes).unwrap(),
             }
             let value = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
-            assert_eq!(bytes, page(number, value), "page {number} is torn");
+            clear(number, &mut bytes);
+            let mut whole = page(number, value);
+            clear(number, &mut whole);
+            assert_eq!(bytes, whole, "page {number} is torn");
             value
         };
         Ok((0..len / BLOCK).map(value).collect())
@@ -381,30 +404,90 @@ fn a_large_sync_is_written_in_parts_that_count_together() {
     let file = SimFile::new(&plan, Vec::new());
     let pages: Vec<u64> = (0..2 * PART_PAGES as u64 + 10).collect();
     let len = pages.len() as u64 * BLOCK;
-    let mut journal = Journal::create(&file, len).unwrap();
+    let home = SimFile::new(&plan, vec![0; BLOCK as usize]);
+    let pair = Pair { home: &home, journal: &file };
+    let mut journal = Journal::create(&pair, len, ID).unwrap();
     let copy = |number: u64, into: &mut [u8]| {
         into.copy_from_slice(&page(number, 5));
         page_check(into)
     };
-    let synced = journal.sync(&file, len, &pages, false, copy, || {}).unwrap();
+    let synced = journal.sync(&pair, len, &pages, false, copy, || {}).unwrap();
     assert_eq!(synced.pages, pages.len() as u64);
-    let opened = Journal::open(&file, len).unwrap();
+    let opened = Journal::open(&pair, ID).unwrap();
     assert_eq!(opened.journaled(1).count(), pages.len());
     file.set_size(synced.bytes).unwrap();
-    assert_eq!(Journal::open(&file, len).unwrap().journaled(1).count(), 0, "the last part is cut");
+    assert_eq!(Journal::open(&pair, ID).unwrap().journaled(1).count(), 0, "the last part is cut");
 }
 
 #[test]
 fn equal_pages_are_left_out_where_asked() {
     let plan = Rc::default();
     let file = SimFile::new(&plan, Vec::new());
-    let mut journal = Journal::create(&file, 8 * BLOCK).unwrap();
+    let home = SimFile::new(&plan, vec![0; 8 * BLOCK as usize]);
+    let pair = Pair { home: &home, journal: &file };
+    let mut journal = Journal::create(&pair, 8 * BLOCK, ID).unwrap();
     let sync = |value: u64, journal: &mut Journal| {
         let copy = |number: u64, into: &mut [u8]| {
             into.copy_from_slice(&page(number, if number == 1 { value } else { 3 }));
             page_check(into)
         };
-        journal.sync(&file, 8 * BLOCK, &[1, 2], true, copy, || {}).unwrap().pages
+        journal.sync(&pair, 8 * BLOCK, &[1, 2], true, copy, || {}).unwrap().pages
     };
     assert_eq!([sync(1, &mut journal), sync(1, &mut journal), sync(2, &mut journal)], [2, 0, 1]);
+}
+
+#[test]
+fn j6_only_the_journal_of_the_file_is_applied() {
+    let at_work = |value: u64| {
+        let mut world = World::new();
+        world.journal.id += value;
+        world.journal.has_doubtful_mark = true;
+        world.journal.has_doubtful_head = true;
+        for page in [0, 3, 5] {
+            world.set(page, value);
+            world.sync().unwrap();
+        }
+        world
+    };
+    let images = |world: &World| (world.home.seen.borrow().clone(), world.file.seen.borrow().clone());
+    let (mut world, other) = (at_work(7), at_work(9));
+    let (home, file) = images(&world);
+    assert_eq!(World::found(home.clone(), images(&other).1), Err(FileError::OtherJournal));
+    assert_eq!(World::found(home.clone(), Vec::new()), Err(FileError::NoJournal));
+    assert_eq!(World::found(home.clone(), file.clone()), Ok(world.now.clone()));
+    // The file goes on, and its old journal comes back.
+    for round in 1..4 {
+        world.set(3, 70 + round);
+        world.sync().unwrap();
+        world.checkpoint().unwrap();
+        let now = images(&world).0;
+        match round {
+            // The checkpoint may have ended before it began the next generation.
+            1 => assert_eq!(World::found(now, file.clone()), Ok(world.now.clone())),
+            _ => assert_eq!(World::found(now, file.clone()), Err(FileError::OtherJournal)),
+        }
+    }
+    world.set(0, 0);
+    world.sync().unwrap();
+    world.close().unwrap();
+    let closed = images(&world);
+    assert_eq!(closed.0[MARK..MARK + HEAD_BYTES], [0; HEAD_BYTES]);
+    assert_eq!(World::found(closed.0.clone(), file), Err(FileError::OtherJournal));
+    assert_eq!(World::found(closed.0.clone(), closed.1), Ok(world.now.clone()));
+    assert_eq!(World::found(closed.0, Vec::new()), Ok(world.now.clone()));
+}
+
+#[test]
+fn a_damaged_mark_is_named() {
+    let mut world = World::new();
+    world.set(0, 7);
+    world.sync().unwrap();
+    let (home, file) = (world.home.seen.borrow().clone(), world.file.seen.borrow().clone());
+    for bit in 0..8 * HEAD_BYTES {
+        let mut changed = home.clone();
+        changed[MARK + bit / 8] ^= 1 << (bit % 8);
+        // Without its first word it is none, and then no syncs may be missing.
+        let expected = if bit < 64 { FileError::OtherJournal } else { FileError::Mark };
+        assert_eq!(World::found(changed, file.clone()), Err(expected), "bit {bit}");
+    }
 }
