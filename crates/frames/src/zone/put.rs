@@ -94,7 +94,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn put_again(&self, processor: usize, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
-        // The caller does not know what the frame was, but its tree has a kind: frames stay with it.
+        // The caller does not know what the frame was, but its tree has a kind.
         let local = &self.locals[processor * KINDS + self.trees.entry(tree).kind() as usize];
         // Another CPU's tree is left to its claims.
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
