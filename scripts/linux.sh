@@ -189,7 +189,7 @@ tests() {
   refuses "ACCEL is tcg or kvm" ACCEL=hvf
   [ -w /dev/kvm ] || refuses "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
   refuses "the kernel is built for 1 to 16 CPUs" CPUS=17
-  memory=8M expect "the guest ended before its last step" 60 none fill >/dev/null
+  memory=20M expect "the guest ended before its last step" 60 none fill >/dev/null
   expect "names no zone with memory.*" 60 NoSuchZone fill >/dev/null
   cpus=1 passes 200 DMA32 fill=3 fork=3 files storm oom=3
   cpus=4 passes 300 DMA32 fill=3 fork=3 files storm oom=3

@@ -189,7 +189,7 @@ static void read_disk(struct load *load, size_t bytes)
 }
 
 struct zone {
-	long managed, free_frames, free_huge;
+	long managed, free_frames, free_huge, first, spanned;
 };
 
 /* The zone with most memory: its free frames, and wholly free huge frames of both allocators. */
@@ -203,10 +203,13 @@ static struct zone largest_zone(void)
 		if (sscanf(line, "Node %*d, zone %31s", name) == 1)
 			here = (struct zone){};
 		sscanf(line, " pages free %ld", &here.free_frames);
+		sscanf(line, " spanned %ld", &here.spanned);
 		if (sscanf(line, " managed %ld", &here.managed) == 1 && here.managed > best.managed) {
 			best = here;
 			strcpy(best_name, name);
 		}
+		if (sscanf(line, " start_pfn: %ld", &here.first) == 1 && !strcmp(name, best_name))
+			best.first = here.first;
 	}
 	if (file)
 		fclose(file);
@@ -225,11 +228,47 @@ static struct zone largest_zone(void)
 	return best;
 }
 
+/* Frames of one use, and the huge frames that they lie in. */
+struct use {
+	long frames, huge;
+};
+
+enum { ANONYMOUS, CACHED, SLAB, TABLES, USES };
+
+/* What keeps huge frames from being free (Documentation/admin-guide/mm/pagemap.rst). */
+static void find_uses(const struct zone *zone, struct use uses[USES])
+{
+	static const uint64_t flags[USES] = { 1ull << 12, 1ull << 5, 1ull << 7, 1ull << 26 };
+	static uint64_t pages[HUGE / PAGE];
+	int flags_of = open("/proc/kpageflags", O_RDONLY);
+
+	memset(uses, 0, USES * sizeof(*uses));
+	if (flags_of < 0)
+		fail("/proc/kpageflags: %s", strerror(errno));
+	for (long huge = zone->first / 512; huge < (zone->first + zone->spanned) / 512; huge++) {
+		ssize_t got = pread(flags_of, pages, sizeof(pages), huge * sizeof(pages));
+		long here[USES] = {};
+
+		for (size_t i = 0; got > 0 && i < got / sizeof(*pages); i++)
+			for (int use = 0; use < USES; use++)
+				if (pages[i] & flags[use]) {
+					here[use]++;
+					break;
+				}
+		for (int use = 0; use < USES; use++) {
+			uses[use].frames += here[use];
+			uses[use].huge += here[use] > 0;
+		}
+	}
+	close(flags_of);
+}
+
 static void take_turn(struct load *load, int turn, int phase)
 {
 	size_t share = number_in("/proc/meminfo", "MemTotal:", 1024) * 3 / 4 / PARTS;
 	char path[64];
 	struct zone before, after;
+	struct use uses[USES];
 	long cached, resident;
 
 	load->sets = load->refused = load->gets = load->hits = load->set_ns = load->get_ns = 0;
@@ -243,13 +282,17 @@ static void take_turn(struct load *load, int turn, int phase)
 	free_bytes();
 	write_to("/proc/craton", "drain");
 	after = largest_zone();
+	find_uses(&after, uses);
 	snprintf(path, sizeof(path), "/proc/%d/status", load->server);
 	resident = number_in(path, "VmRSS:", 1024);
 	say("{\"step\":\"memcached\",\"turn\":%d,\"phase\":\"%s\",\"sets\":%lu,\"refused\":%lu,\"gets\":%lu,\"hits\":%lu,"
 	    "\"set_ns\":%llu,\"get_ns\":%llu,\"memcached_bytes\":%ld,\"cached_bytes\":%ld,"
-	    "\"free_huge_cached\":%ld,\"free_frames\":%ld,\"free_huge\":%ld}",
+	    "\"free_huge_cached\":%ld,\"free_frames\":%ld,\"free_huge\":%ld,"
+	    "\"anonymous\":[%ld,%ld],\"cached\":[%ld,%ld],\"slab\":[%ld,%ld],\"tables\":[%ld,%ld]}",
 	    turn, phases[phase], load->sets, load->refused, load->gets, load->hits, (unsigned long long)load->set_ns,
-	    (unsigned long long)load->get_ns, resident, cached, before.free_huge, after.free_frames, after.free_huge);
+	    (unsigned long long)load->get_ns, resident, cached, before.free_huge, after.free_frames, after.free_huge,
+	    uses[ANONYMOUS].frames, uses[ANONYMOUS].huge, uses[CACHED].frames, uses[CACHED].huge, uses[SLAB].frames,
+	    uses[SLAB].huge, uses[TABLES].frames, uses[TABLES].huge);
 }
 
 void load_memcached(int turns)

@@ -31,6 +31,10 @@ MODULE_PARM_DESC(mib, "memory that page frames take from the kernel, in MiB");
 static unsigned int rounds = 3;
 module_param(rounds, uint, 0444);
 MODULE_PARM_DESC(rounds, "rounds of each benchmark");
+static unsigned int orders[CRATON_FRAMES_MAX_ORDER + 1] = { 0, 1, 2, 3, 4, 6, 8, 9, 10 };
+static unsigned int order_count = 9;
+module_param_array(orders, uint, &order_count, 0444);
+MODULE_PARM_DESC(orders, "orders of the benchmarks");
 static bool plant;
 module_param(plant, bool, 0444);
 MODULE_PARM_DESC(plant, "plant a bug that the checks must find");
@@ -669,13 +673,19 @@ out:
 static int run_all(void)
 {
 	static const char *const names[] = { "bulk", "random", "repeat" };
-	static const unsigned int orders[] = { 0, 1, 2, 3, 4, 6, 8, 9, 10 };
 	unsigned int cpus, order, name, round;
-	int result = check_frames();
+	int result = 0;
+
+	for (order = 0; order < order_count; order++)
+		if (orders[order] > BLOCK_ORDER) {
+			pr_err("craton: orders=%u is larger than Linux's largest, %u\n", orders[order], BLOCK_ORDER);
+			return -EINVAL;
+		}
+	result = check_frames();
 
 	for (round = 0; !result && round < rounds; round++)
 		for (cpus = 1; !result && cpus <= num_online_cpus(); cpus *= 2)
-			for (order = 0; !result && order < ARRAY_SIZE(orders); order++)
+			for (order = 0; !result && order < order_count; order++)
 				for (name = 0; !result && name < ARRAY_SIZE(names); name++)
 					result = bench(names[name], cpus, orders[order], round);
 	if (!result)

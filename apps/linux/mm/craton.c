@@ -45,9 +45,13 @@ static unsigned long moved;
 static DEFINE_PER_CPU(struct counts, counts);
 static char zone_name[16] __initdata;
 
-static enum craton_frames_kind kind_of(int migratetype)
+/* Of what Linux calls unmovable, the pages of a block device's cache go when memory is short, and page
+ * tables stay. The first are for a user, and so have __GFP_HARDWALL. */
+static enum craton_frames_kind kind_of(gfp_t gfp)
 {
-	return migratetype == MIGRATE_MOVABLE ? CRATON_FRAMES_MOVABLE : CRATON_FRAMES_UNMOVABLE;
+	if (gfp & __GFP_MOVABLE)
+		return CRATON_FRAMES_MOVABLE;
+	return gfp & (__GFP_RECLAIMABLE | __GFP_HARDWALL) ? CRATON_FRAMES_RECLAIMABLE : CRATON_FRAMES_UNMOVABLE;
 }
 
 void craton_frames_panic(const char *text, size_t bytes)
@@ -56,25 +60,25 @@ void craton_frames_panic(const char *text, size_t bytes)
 }
 
 /* No block, or the host has huge frames. */
-static noinline long get_again(unsigned int order, int migratetype)
+static noinline long get_again(unsigned int order, gfp_t gfp)
 {
 	long frame = -CRATON_FRAMES_NO_MEMORY;
 
 	while (frame < 0 && atomic_long_read(&craton_offline) > 0 && craton_board_take_back(frames))
-		frame = craton_frames_get(frames, order, kind_of(migratetype), smp_processor_id());
+		frame = craton_frames_get(frames, order, kind_of(gfp), smp_processor_id());
 	return frame;
 }
 
 /* NULL: no free block of the order. */
-struct page *craton_get_page(struct zone *zone, unsigned int order, int migratetype)
+struct page *craton_get_page(struct zone *zone, unsigned int order, gfp_t gfp)
 {
 	unsigned long flags;
 	long frame;
 
 	local_irq_save(flags);
-	frame = craton_frames_get(frames, order, kind_of(migratetype), smp_processor_id());
+	frame = craton_frames_get(frames, order, kind_of(gfp), smp_processor_id());
 	if (unlikely(frame < 0))
-		frame = get_again(order, migratetype);
+		frame = get_again(order, gfp);
 	if (likely(frame >= 0)) {
 		__mod_zone_page_state(zone, NR_FREE_PAGES, -(1l << order));
 		__this_cpu_inc(counts.get[order]);

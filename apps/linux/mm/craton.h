@@ -12,7 +12,7 @@ DECLARE_STATIC_KEY_FALSE(craton_frames_key);
 extern struct zone *craton_zone;
 extern unsigned int craton_first;
 
-struct page *craton_get_page(struct zone *zone, unsigned int order, int migratetype);
+struct page *craton_get_page(struct zone *zone, unsigned int order, gfp_t gfp);
 bool craton_put_page(unsigned long pfn, unsigned int order, int migratetype, bool count);
 bool craton_has_free(unsigned int order);
 void craton_drain_cpu(unsigned int cpu);
@@ -56,7 +56,7 @@ static inline bool craton_is_first(unsigned int order) { return false; }
 static inline bool craton_put(struct zone *zone, unsigned long pfn, unsigned int order,
 			      int migratetype, bool count) { return false; }
 static inline struct page *craton_get_page(struct zone *zone, unsigned int order,
-					   int migratetype) { return NULL; }
+					   gfp_t gfp) { return NULL; }
 static inline bool craton_has_free(unsigned int order) { return false; }
 static inline void craton_drain_cpu(unsigned int cpu) { }
 static inline void craton_count_fallback(unsigned int order) { }

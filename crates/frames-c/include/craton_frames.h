@@ -46,6 +46,7 @@ enum { CRATON_FRAMES_MAX_ORDER = 10, CRATON_FRAMES_HUGE_ORDER = 9 };
 enum craton_frames_kind {
   CRATON_FRAMES_MOVABLE = 0,
   CRATON_FRAMES_UNMOVABLE = 1,
+  CRATON_FRAMES_RECLAIMABLE = 2, /* freed when memory is short: the page cache */
 };
 
 enum craton_frames_begin {

@@ -165,7 +165,11 @@ unsafe fn zone<'a>(of: *const State) -> &'a Zone<'static> {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_frames_get(of: *const State, order: c_uint, kind: c_int, cpu: usize) -> c_long {
-    let kind = if kind == 0 { Kind::Movable } else { Kind::Unmovable };
+    let kind = match kind {
+        0 => Kind::Movable,
+        2 => Kind::RECLAIMABLE,
+        _ => Kind::Unmovable,
+    };
     // SAFETY: by the contract.
     first(unsafe { zone(of) }.get(Request { order, kind, processor: cpu }))
 }

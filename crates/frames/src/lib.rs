@@ -12,6 +12,8 @@
 //!   claim. A CPU without a tree claims in other CPUs' trees.
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
 //!   nearly full: else every CPU would leave partial trees behind.
+//! - A frame freed into a tree waits for that tree's kind. A kind without a tree fills the emptiest
+//!   huge frame of another kind's tree.
 //! - A refused request leaves a proof that refuses later ones until frames are freed.
 //! - Sets of class and kind find trees; zones of [`Paper`] search as the paper. The fullest huge
 //!   frame serves first, and nearly allocated trees before free ones.

@@ -152,6 +152,17 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         best
     }
 
+    pub(crate) fn has_free(&self, tree: usize, child: usize, frames: usize) -> bool {
+        child < G::CHILDREN && self.child(tree * G::CHILDREN + child).free() >= frames
+    }
+
+    /// For requests of another kind than the tree's: they break few huge frames if they fill them.
+    #[inline(never)]
+    pub(crate) fn emptiest(&self, tree: usize) -> Option<usize> {
+        let first = tree * G::CHILDREN;
+        (0..G::CHILDREN).max_by_key(|child| self.child(first + child).free())
+    }
+
     /// Error: `change` refuses this entry.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {

@@ -37,6 +37,10 @@ pub const KINDS: usize = 3;
 const ALL_KINDS: [Kind; KINDS] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 
 impl Kind {
+    /// For pages that a kernel frees when memory is short, as its page cache. Whole huge frames
+    /// reserve no tree by [`Search::Sets`](crate::Search), so their kind serves smaller orders.
+    pub const RECLAIMABLE: Self = Self::Huge;
+
     pub(crate) fn and_others(self) -> impl Iterator<Item = Kind> {
         core::iter::once(self).chain(ALL_KINDS.into_iter().filter(move |kind| *kind != self))
     }

@@ -190,7 +190,11 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         take: impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         let root = local.root();
-        if let Some((found, child)) = root.tree().and_then(|tree| take(tree, Some(root.child()))) {
+        let last = |tree| match self.lower.has_free(tree, root.child(), 1 << order) {
+            false if !Self::IS_PAPER && self.trees.entry(tree).kind() != kind => self.lower.emptiest(tree),
+            _ => Some(root.child()),
+        };
+        if let Some((found, child)) = root.tree().and_then(|tree| take(tree, last(tree))) {
             local.move_on(root, child);
             return Some(found);
         }

@@ -172,6 +172,42 @@ fn kinds_lie_on_different_trees_while_there_is_room() {
 }
 
 #[test]
+fn a_kind_without_trees_fills_one_huge_frame_of_another() {
+    with_zone(2 * TREE, 1, |zone| {
+        let of = |kind| Request { order: 0, kind, processor: 0 };
+        while zone.get(of(Kind::Unmovable)).is_ok() {}
+        // Every third frame of one huge frame, and one frame of each other.
+        let scattered = (0..HUGE).step_by(3).map(|frame| 7 * HUGE + frame);
+        let others = (0..2 * TREE / HUGE).filter(|huge| *huge != 7).map(|huge| huge * HUGE + 40);
+        let free: Vec<usize> = scattered.chain(others).collect();
+        free.iter().for_each(|frame| zone.put(*frame, of(Kind::Movable)).unwrap());
+        zone.drain(0).unwrap();
+        let taken: Vec<usize> = (0..HUGE / 4).map(|_| zone.get(of(Kind::Movable)).unwrap() / HUGE).collect();
+        assert!(taken.iter().all(|huge| *huge == 7), "{taken:?}");
+        // The kind itself fills huge frames that are nearly full.
+        let own = zone.get(of(Kind::Unmovable)).unwrap();
+        assert_ne!(own / HUGE, 7);
+    });
+}
+
+#[test]
+fn freed_frames_serve_their_tree_s_kind_first() {
+    with_zone(4 * TREE, 1, |zone| {
+        let of = |kind| Request { order: 0, kind, processor: 0 };
+        let movable = zone.get(of(Kind::Movable)).unwrap() / TREE;
+        let taken: Vec<usize> = (0..HUGE).map(|_| zone.get(of(Kind::RECLAIMABLE)).unwrap()).collect();
+        // In order, as pages of a cache go. A kernel does not know what a frame was.
+        taken[..HUGE / 2].iter().for_each(|frame| zone.put(*frame, of(Kind::Movable)).unwrap());
+        for _ in 0..HUGE {
+            assert_eq!(zone.get(of(Kind::Movable)).unwrap() / TREE, movable);
+        }
+        let again: Vec<usize> = (0..HUGE / 2).map(|_| zone.get(of(Kind::RECLAIMABLE)).unwrap()).collect();
+        let inside = again.iter().filter(|frame| taken.contains(frame)).count();
+        assert!(inside >= HUGE / 2 - 32, "{inside} of {} frames again", HUGE / 2);
+    });
+}
+
+#[test]
 fn trees_that_became_wholly_free_serve_any_kind_and_after_others() {
     with_zone(40 * TREE, 1, |zone| {
         let huge = Request { order: 9, kind: Kind::Huge, processor: 0 };

@@ -1,6 +1,6 @@
 //! `llfree-fig11`: memcached in Linux on page frames and on its buddy allocator (LLFree figure 11).
 //! Huge frames that are free once the page cache is dropped are ours: the paper has throughput
-//! alone.
+//! alone. So are the huge frames in which anonymous memory and page tables lie then.
 
 use super::llfree_linux::{BUDDY, guest};
 use super::sheet::{
@@ -17,7 +17,7 @@ const FRAMES_OF_HUGE: u64 = 512;
 const PAPER: &str =
     "the paper, memtier on 1 to 26 cores: gets and sets for each millisecond show no significant difference\n";
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 13] = [
     ("turn", "turn", Show::Plain),
     ("memcached", "phase", Show::Text),
     ("allocator", "allocator", Show::Text),
@@ -28,6 +28,9 @@ const COLUMNS: [Column; 10] = [
     ("hits", "hits", Show::Percent(1)),
     ("free huge", "free_huge", Show::Plain),
     ("possible", "possible_huge", Show::Plain),
+    ("anonymous in", "anonymous_huge", Show::Plain),
+    ("page tables", "table_frames", Show::Plain),
+    ("in", "table_huge", Show::Plain),
 ];
 
 const ORDERS: [Column; 3] = [
@@ -103,6 +106,9 @@ fn rows(lines: &[Row]) -> Vec<Row> {
             "refused": line.int("refused"),
             "free_huge_cached": line.int("free_huge_cached"),
             "free_huge": line.int("free_huge"),
+            "anonymous_huge": line["anonymous"][1],
+            "table_frames": line["tables"][0],
+            "table_huge": line["tables"][1],
             "possible_huge": line.int("free_frames") / FRAMES_OF_HUGE,
             "split_huge": (line.int("free_frames") / FRAMES_OF_HUGE).saturating_sub(line.int("free_huge")),
         })

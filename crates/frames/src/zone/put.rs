@@ -10,14 +10,14 @@ use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
 use crate::lower::Refused;
 use crate::media::Media;
-use crate::tree::{ALL, Class, Trees};
+use crate::tree::{ALL, Class, KINDS, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
         // Stores before a locked operation delay it: save no register, write no error.
-        let is_done = self.put_block(local, frame, request.order);
+        let is_done = self.put_block(local, request.processor, frame, request.order);
         let done = if is_done { Ok(()) } else { self.put_group(frame, request.order) };
         if Self::IS_PAPER && done.is_ok() && (request.order > 0 || !self.config.claims) {
             self.reserve_on_free(local, frame);
@@ -26,7 +26,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     #[inline(always)]
-    fn put_block(&self, local: &Local, frame: usize, order: u32) -> bool {
+    fn put_block(&self, local: &Local, processor: usize, frame: usize, order: u32) -> bool {
         if order > 0 {
             return if order <= G::ROW_ORDER {
                 self.put_row(frame, order)
@@ -46,7 +46,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
         // The row tells whether to read the slot, which other CPUs may be changing.
         let (bits, is_marked) = self.lower.row_of(frame);
-        if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
+        if is_marked { self.put_claimed(frame) } else { self.put_alone(local, processor, frame, bits) }
     }
 
     #[inline(always)]
@@ -77,11 +77,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     #[inline(never)]
-    fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
+    fn put_alone(&self, local: &Local, processor: usize, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
         if last != Last::Elsewhere || run == RESERVE_ON_FREE {
             local.set_last(now);
-            return self.put_again(local, frame, last);
+            return self.put_again(processor, frame, last);
         }
         let before = self.lower.put_unmarked(frame, bits);
         local.set_last(now);
@@ -92,8 +92,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     #[inline(never)]
-    fn put_again(&self, local: &Local, frame: usize, last: Last) -> bool {
+    fn put_again(&self, processor: usize, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
+        // The caller does not know what the frame was, but its tree has a kind.
+        let local = &self.locals[processor * KINDS + self.trees.entry(tree).kind() as usize];
         // Another CPU's tree is left to its claims.
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         match last {

@@ -71,7 +71,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !self.trees.reserve(tree, as_kind) {
             return None;
         }
-        if let Some((found, child)) = take(tree, None) {
+        let is_stranger = !Self::IS_PAPER && as_kind != kind;
+        if let Some((found, child)) = take(tree, if is_stranger { self.lower.emptiest(tree) } else { None }) {
             return Some((found, Root::new(tree, child)));
         }
         self.trees.unreserve(tree, &self.lower);
