@@ -27,6 +27,7 @@
 
 use crate::page_map::PageMap;
 use crate::size_class::{MARKS, size_of_class};
+use crate::thread_cache::{FRESH_LISTS, List};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
@@ -219,13 +220,16 @@ impl ClassMarks {
     }
 
     /// Whether the page of the slab's next place has a sample: the place before lies on it, too,
-    /// and the page has no number (M8).
+    /// and the page's number does not reach behind it (M8).
     #[inline]
     fn is_near_sample(&self, next: usize) -> bool {
         let page = (next - self.base) >> PAGE_SHIFT;
-        let before = next.wrapping_sub(size_of_class(self.class.into())).wrapping_sub(self.base) >> PAGE_SHIFT;
-        // SAFETY: a slab's pages are granted.
-        before == page && unsafe { self.map.entry(page) }.cut() == 0
+        let before = next.wrapping_sub(size_of_class(self.class.into()));
+        if before.wrapping_sub(self.base) >> PAGE_SHIFT != page {
+            return false;
+        }
+        // SAFETY: a slab's pages are granted; the table has a list for every mark.
+        unsafe { !List::starts(&FRESH_LISTS[usize::from(self.class)], self.map.entry(page), before as *mut u8) }
     }
 
     /// Whether an object is free, on its slab or elsewhere.

@@ -60,12 +60,17 @@ fn is_due_now(class: usize, size: usize, family: u8) -> bool {
     })
 }
 
-/// Makes a new object of a class its sample. Where it cannot be one, the class's next is.
+/// Makes a new object of a class its sample, or another in its place, which it returns. Where it
+/// cannot be one, the class's next is.
 #[cold]
 #[inline(never)]
-pub(crate) fn sample_small(object: *mut u8, class: usize, size: usize) {
+pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize) -> *mut u8 {
     let saved = process::errno();
     nested::within(|| {
+        if let Some(cache) = tls::own() {
+            // SAFETY: this thread's cache; the object has just been made.
+            object = unsafe { HEAP.place_sample(cache, object) };
+        }
         let bytes = PROFILE.take_pending(class);
         if !HEAP.begin_sample(object) {
             PROFILE.add_pending(class, bytes);
@@ -74,6 +79,7 @@ pub(crate) fn sample_small(object: *mut u8, class: usize, size: usize) {
         }
     });
     process::set_errno(saved);
+    object
 }
 
 /// Counts a large object, which may become a sample.
