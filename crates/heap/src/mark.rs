@@ -25,9 +25,8 @@
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
-use crate::page_map::PageMap;
-use crate::size_class::{MARKS, size_of_class};
-use crate::thread_cache::{FRESH_LISTS, List};
+use crate::page_map::{PLACE, PageMap};
+use crate::size_class::{self, MARKS, size_of_class};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
@@ -228,8 +227,11 @@ impl ClassMarks {
         if before.wrapping_sub(self.base) >> PAGE_SHIFT != page {
             return false;
         }
-        // SAFETY: a slab's pages are granted; the table has a list for every mark.
-        unsafe { !List::starts(&FRESH_LISTS[usize::from(self.class)], self.map.entry(page), before as *mut u8) }
+        let geometry = size_class::geometry(self.class.into());
+        let slab = self.base + geometry.slab_of(PageId(page as u32)).offset().0;
+        // SAFETY: a slab's pages are granted.
+        let number = unsafe { self.map.entry(page) }.cut() / PLACE;
+        ((before - slab) / geometry.object as usize) as u64 >= number
     }
 
     /// Whether an object is free, on its slab or elsewhere.

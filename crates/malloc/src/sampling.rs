@@ -13,8 +13,8 @@ use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_kit::family;
 use craton_os::{precise_ns, probe, process, thp, unwind};
 
-/// Requests of a class that precede its sample, at most. More see a longer fixed pattern of long and
-/// short lives aright, but cost more: the list refuses frees meanwhile.
+/// Requests of a class that precede its sample, at most. More see a longer fixed pattern of long
+/// and short lives aright, but cost more: the list refuses frees meanwhile.
 const MOST_BEFORE: u64 = 16;
 
 /// [`craton_heap::hooks::Hooks::count_ended`].

@@ -12,6 +12,8 @@
 //! **Failure.** A list that meets many frees and no request gets its room back, and the sample
 //! waits for the next refill. Hardened caches arm no list: there the next slow request is the
 //! sample.
+//!
+//! **Unsafe.** Exchanges an object of a list for one that goes out.
 
 use super::count::ONE;
 use super::lists::next;
