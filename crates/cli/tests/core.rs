@@ -2,6 +2,7 @@
 
 use crate::common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
+use std::fs;
 use std::process::Command;
 
 const LOSES: &str = "static __thread void *of_thread;\n\
@@ -80,7 +81,7 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
     assert_eq!((lost(&found), status), (expected, 1));
     assert_eq!(row(&[&core, "verify"]).1, 0);
     // Where the kernel writes a core into the process's folder.
-    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if pattern.trim() == "core" {
         let body = LOSES.replace("wait_here();", "fflush(stdout); abort();");
         let program = place.compile("aborts", &format!("{HEAD}{body}"), &["-w", "-ldl"]);
@@ -89,7 +90,7 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
         shell.args(["-c", script, env!("CARGO_BIN_EXE_craton"), &program]).current_dir(&place.0);
         let ended = said(shell.env("CRATON_LIBRARY", crate::common::library()));
         assert_eq!(ended.status, 128 + libc::SIGABRT, "{}", ended.err);
-        let core = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path());
+        let core = fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path());
         let is_core = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("core");
         // Unless a limit forbids it.
         if let Some(core) = core.into_iter().find(is_core) {
@@ -97,6 +98,34 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
             assert_eq!(lost(&found).len(), 4, "{found}");
         }
     }
+}
+
+#[test]
+fn a_core_that_was_cut_off_or_is_of_another_program_is_refused_by_a_sentence() {
+    let place = Place::new("core-cut");
+    let program = Program::start(&place, "loses", LOSES);
+    let core = place.path("saved.core");
+    assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
+    drop(program);
+    let whole = fs::read(&core).unwrap();
+    let refused = |bytes: &[u8], part: &str| {
+        fs::write(&core, bytes).unwrap();
+        for command in ["stats", "leaks", "verify", "users"] {
+            let said = said(&mut craton(["core", &core, command]));
+            let is_short = said.err.lines().count() <= 2 && !said.err.contains("panicked");
+            assert!(said.status == 1 && is_short, "{command}: {} {}", said.status, said.err);
+            assert!(said.err.contains(part), "{command}: {}", said.err);
+        }
+    };
+    let mut another = whole.clone();
+    for at in (0..whole.len() - 8).step_by(8).filter(|at| whole[*at..].starts_with(b"\0CRATONI")) {
+        another[at..at + 8].fill(b'x');
+    }
+    refused(&another, "not running on Craton");
+    for part in [2, 8, 100, 10_000] {
+        refused(&whole[..whole.len() / part], "");
+    }
+    refused(&whole[..100], "");
 }
 
 #[test]
@@ -205,7 +234,7 @@ fn options_are_set_in_a_running_process() {
         assert!(refused.status == 2 && refused.err.contains(what), "{}", refused.err);
     }
     assert!(program.end());
-    assert!(std::fs::read_to_string(&file).unwrap().contains("\"exe\":\"works\""));
+    assert!(fs::read_to_string(&file).unwrap().contains("\"exe\":\"works\""));
 }
 
 #[test]
@@ -324,7 +353,7 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let refused = said(&mut craton(["set", &program.pid(), &long, &long, "--wait", "0.05"]));
     assert!(refused.status == 1 && refused.err.contains("at most 640"), "{}", refused.err);
     assert!(program.end(), "what waited was set");
-    let told = std::fs::read_to_string(&errors).unwrap();
+    let told = fs::read_to_string(&errors).unwrap();
     let refusal = "craton: option \"soft_limit=2T\": more than the hard limit";
     assert!(told.starts_with(refusal) && told.lines().count() == 1, "{told}");
 }
@@ -412,7 +441,7 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");
     // A PID namespace may have no kernel thread.
-    if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
+    if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         wrong(&["core", "--pid", "2", "stats"], 1, "process 2 ");
         wrong(&["set", "2", "thp=auto"], 1, "process 2 ");
     }
@@ -539,8 +568,8 @@ fn a_prompt_takes_the_same_commands() {
     let program = Program::start(&place, "holds", HOLDS);
     let ask = |lines: &str| {
         let file = place.path("lines");
-        std::fs::write(&file, lines).unwrap();
-        let input = std::fs::File::open(&file).unwrap();
+        fs::write(&file, lines).unwrap();
+        let input = fs::File::open(&file).unwrap();
         said(craton(["core", "--pid", &program.pid(), "shell"]).stdin(input))
     };
     let right = ask(&format!("# why?\nrefs {}\n\nhistogram\n", program.address("third")));

@@ -1,12 +1,12 @@
 //! Running processes, seen without a stop.
 
-use crate::common::{Place, Program, craton, said};
+use crate::common::{HEAD, Place, Program, craton, said};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::catch_unwind;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// 50,000 objects of 800 bytes, 3 large ones, a huge one, and half of 20,000 of 96 bytes.
 const HOLDS: &str = "int main(void) {\n\
@@ -250,4 +250,45 @@ fn what_cannot_be_read_is_told() {
     wrong(&["get", &file, "ledger.rss_bytes"], 1, "has ended");
     let killed = said(&mut craton(["get", &file, "refills"]));
     assert_eq!((killed.status, killed.out.as_str()), (0, "refills 0\n"), "{}", killed.err);
+}
+
+#[test]
+fn a_library_of_another_version_is_named_and_changes_nothing() {
+    let place = Place::new("live-version");
+    let program = place.compile("waits", &format!("{HEAD}int main(void) {{ free(malloc(9)); wait_here(); }}"), &["-w"]);
+    let library = fs::read(crate::common::library()).unwrap();
+    // The table of names, and the page of statistics: a version of 32 and one of 64 bits follow.
+    for (magic, everyone) in [(b"\0CRATONI", true), (b"\0CRATON1", false)] {
+        let mut other = library.clone();
+        let places: Vec<usize> = (0..other.len() - 12)
+            .step_by(8)
+            .filter(|at| other[*at..].starts_with(magic) && other[at + 8] == 1)
+            .collect();
+        assert!(!places.is_empty());
+        places.iter().for_each(|at| other[at + 8] = 7);
+        let path = place.path("libcraton.so");
+        let _ = fs::remove_file(&path);
+        fs::write(&path, other).unwrap();
+        let program = Program::run(Command::new(&program).env("LD_PRELOAD", &path));
+        let pid = program.pid();
+        let commands: [&[&str]; 7] = [
+            &["get", &pid],
+            &["get", &pid, "soft_limit"],
+            &["top", &pid, "--once"],
+            &["set", &pid, "soft_limit=1G", "--wait", "1"],
+            &["profile", &pid],
+            &["core", "--pid", &pid, "stats"],
+            &["core", "--pid", &pid, "leaks"],
+        ];
+        for (i, args) in commands.iter().enumerate() {
+            let said = said(&mut craton(*args));
+            let is_told = said.err.contains("version 7") && said.err.contains("use the `craton` that came with");
+            let is_short = said.err.lines().count() <= 2 && !said.err.contains("panicked");
+            assert!(is_short && (is_told || !everyone && i > 2), "{args:?}: {}", said.err);
+            assert!(said.status == 1 || !is_told && said.status < 4, "{args:?}: {}", said.status);
+        }
+        let list = said(&mut craton(["top", "--once"]));
+        assert!(list.status == 0 && !list.err.contains("panicked"), "{}", list.err);
+        assert!(fs::metadata(format!("/proc/{pid}")).is_ok(), "the process goes on");
+    }
 }

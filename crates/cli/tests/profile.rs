@@ -73,6 +73,16 @@ fn a_running_process_shows_the_function_and_line_that_hold_its_memory() {
 }
 
 #[test]
+fn without_any_symbols_functions_are_addresses_in_their_file() {
+    let place = Place::new("profile-stripped");
+    let program = place.compile("grows", GROWS, &["-w", "-s"]);
+    let running = Program::run(&mut craton(["run", "-o", "profile=64K", "--", &program]));
+    let shown = said(&mut craton(["profile", &running.pid(), "--stacks"]));
+    assert_eq!((shown.status, shown.err.as_str()), (0, ""));
+    assert!(shown.out.contains("grows+0x") && !shown.out.contains("hot"), "{}", shown.out);
+}
+
+#[test]
 fn the_default_finds_the_growing_function_too() {
     let place = Place::new("profile-default");
     // In a program that only allocates, samples would soon take their part of the time.

@@ -445,6 +445,20 @@ fn a_program_that_exec_made_unserved_is_named_and_one_that_ends_by_underscore_ex
         "{}",
         ends.err
     );
+    let json = place.path("programs.json");
+    let all =
+        ["run", "--stats", "--stats-json", &json, "--", "bash", "-c", "ls /dev/null; exec env A=b tail /dev/null"];
+    let several = said(&mut craton(all));
+    assert!(several.err.contains("4 programs of 2 processes"), "{}", several.err);
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let main = rows.iter().find(|row| row["exe"] == "bash").unwrap()["pid"].clone();
+    let programs: Vec<(&str, bool)> = rows
+        .iter()
+        .filter(|row| row["pid"] == main)
+        .map(|row| (row["exe"].as_str().unwrap(), row["exited"] == true))
+        .collect();
+    assert_eq!(programs, [("bash", false), ("env", false), ("tail", true)], "{document}");
     let first = said(&mut craton(["run", "--stats", "--", "env", "A=b", "true"]));
     assert!(first.status == 0 && !first.err.contains("by exec"), "{}", first.err);
 }

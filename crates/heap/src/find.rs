@@ -60,7 +60,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let class = entry.mark() as usize;
         // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
         let out = unsafe { List::starts(&FRESH_LISTS[class], entry, pointer) && !self.marks(class).is_free(pointer) };
-        if out { Some(class) } else { self.recognise_near_sample(pointer, self.view().pages).map(|(class, _)| class) }
+        if out { Some(class) } else { self.recognise_from_sample(pointer, self.view().pages).map(|(class, _)| class) }
     }
 
     /// Classifies a pointer; reads only an object's mark behind it.

@@ -25,8 +25,8 @@
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
-use crate::page_map::PageMap;
-use crate::size_class::{MARKS, size_of_class};
+use crate::page_map::{PLACE, PageMap};
+use crate::size_class::{self, MARKS, size_of_class};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
@@ -219,13 +219,19 @@ impl ClassMarks {
     }
 
     /// Whether the page of the slab's next place has a sample: the place before lies on it, too,
-    /// and the page has no number (M8).
+    /// and the page's number does not reach behind it (M8).
     #[inline]
     fn is_near_sample(&self, next: usize) -> bool {
         let page = (next - self.base) >> PAGE_SHIFT;
-        let before = next.wrapping_sub(size_of_class(self.class.into())).wrapping_sub(self.base) >> PAGE_SHIFT;
+        let before = next.wrapping_sub(size_of_class(self.class.into()));
+        if before.wrapping_sub(self.base) >> PAGE_SHIFT != page {
+            return false;
+        }
+        let geometry = size_class::geometry(self.class.into());
+        let slab = self.base + geometry.slab_of(PageId(page as u32)).offset().0;
         // SAFETY: a slab's pages are granted.
-        before == page && unsafe { self.map.entry(page) }.cut() == 0
+        let number = unsafe { self.map.entry(page) }.cut() / PLACE;
+        ((before - slab) / geometry.object as usize) as u64 >= number
     }
 
     /// Whether an object is free, on its slab or elsewhere.

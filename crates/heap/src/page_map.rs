@@ -10,9 +10,9 @@
 //! finds the list by one load and one addition.
 //!
 //! **Invariants.** *M6* a place of a slab is cut exactly if its index is below the number of the
-//! page on which it begins, but for pages with a sample ([`crate::sampled`], M8). So a refill
-//! changes only the pages of the places that it cuts. *M7* the number is 0 where the mark is no
-//! class.
+//! page on which it begins, but for a sample and the places behind it on its page
+//! ([`crate::sampled`], M8). So a refill changes only the pages of the places that it cuts. *M7*
+//! the number is 0 where the mark is no class.
 //!
 //! **Threads.** The pages' owner writes, before an object goes out and after the last returns. Any
 //! thread reads, with relaxed loads: it got its object of the page through a synchronising

@@ -151,7 +151,17 @@ impl List {
     #[inline(always)]
     pub unsafe fn starts(this: *const Self, entry: Entry, object: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { u64::from(object as u32 & (*this).mask).wrapping_mul((*this).magic) < entry.cut() }
+        unsafe { Self::place(this, object) < entry.cut() }
+    }
+
+    /// The index of an object's place times [`PLACE`]; 2^32 at least where no place begins.
+    ///
+    /// # Safety
+    /// `this` is a list.
+    #[inline(always)]
+    pub(crate) unsafe fn place(this: *const Self, object: *mut u8) -> u64 {
+        // SAFETY: by the contract.
+        unsafe { u64::from(object as u32 & (*this).mask).wrapping_mul((*this).magic) }
     }
 }
 

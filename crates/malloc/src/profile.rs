@@ -10,7 +10,7 @@
 //!  refill ─ pops × size ─► thread's countdown ends ─► pending[class], list armed (sampling.rs)
 //!  request finds the armed list empty ─► its page has a sample (heap/sampled.rs) ─► tables: site, sample
 //!  large request ─► the process's countdown ends ─► tables, likewise
-//!  slow free, of all on the page ─► perhaps a sample, by a hash ─► the sample leaves the live ones
+//!  its free leaves the fast path ─► perhaps a sample, by a hash ─► the sample leaves the live ones
 //! ```
 //! **Units.** Estimates in bytes and objects. A class's sample stands for the intervals that ended
 //! since the last one, 1 on average for each interval of requested bytes. A large sample of s bytes

@@ -13,8 +13,9 @@ use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
 use craton_kit::family;
 use craton_os::{precise_ns, probe, process, thp, unwind};
 
-/// Requests of a class that precede its sample, at most.
-const MOST_BEFORE: u64 = 8;
+/// Requests of a class that precede its sample, at most. More see a longer fixed pattern of long
+/// and short lives aright, but cost more: the list refuses frees meanwhile.
+const MOST_BEFORE: u64 = 16;
 
 /// [`craton_heap::hooks::Hooks::count_ended`].
 pub(crate) fn count_ended(class: usize, excess: u64) -> (i64, u32) {
@@ -60,12 +61,17 @@ fn is_due_now(class: usize, size: usize, family: u8) -> bool {
     })
 }
 
-/// Makes a new object of a class its sample. Where it cannot be one, the class's next is.
+/// Makes a new object of a class its sample, or another in its place, which it returns. Where it
+/// cannot be one, the class's next is.
 #[cold]
 #[inline(never)]
-pub(crate) fn sample_small(object: *mut u8, class: usize, size: usize) {
+pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize) -> *mut u8 {
     let saved = process::errno();
     nested::within(|| {
+        if let Some(cache) = tls::own() {
+            // SAFETY: this thread's cache; the object has just been made.
+            object = unsafe { HEAP.place_sample(cache, object) };
+        }
         let bytes = PROFILE.take_pending(class);
         if !HEAP.begin_sample(object) {
             PROFILE.add_pending(class, bytes);
@@ -74,6 +80,7 @@ pub(crate) fn sample_small(object: *mut u8, class: usize, size: usize) {
         }
     });
     process::set_errno(saved);
+    object
 }
 
 /// Counts a large object, which may become a sample.

@@ -188,6 +188,26 @@ impl Chain {
         self.len += n;
     }
 
+    /// Exchanges the last object of a row, `bytes` apart, which is returned.
+    ///
+    /// # Safety
+    /// As [`Chain::push`]; the caller owns the object that goes out.
+    pub unsafe fn exchange_last(&mut self, object: *mut u8, bytes: usize, marks: &impl Marks) -> Option<*mut u8> {
+        let (last, before) = (self.tail, self.tail.wrapping_sub(bytes));
+        // SAFETY: what bears its mark is a free object; by the contract.
+        unsafe {
+            // The row may have this object alone.
+            if !self.has_row || !marks.is_here(before) || !marks.is_set(before) || next(before) != last {
+                return None;
+            }
+            link(object, end());
+            link(before, object);
+        }
+        marks.set(object);
+        self.tail = object;
+        Some(last)
+    }
+
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {
         if self.len == 0 {

@@ -7,7 +7,7 @@ use craton_inspect::{Ledger, Published};
 use craton_lab::format::{bytes, count, stacked};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 type Number = (&'static str, fn(u64) -> String);
 
@@ -79,7 +79,12 @@ pub fn show(records: &[Record], width: usize) -> String {
     for record in records {
         sum.iter_mut().zip(record.shown()).for_each(|(s, n)| *s = s.saturating_add(n));
     }
-    let many = format!("{} process{}", records.len(), if records.len() == 1 { "" } else { "es" });
+    let processes = records.iter().map(|record| record.pid).collect::<BTreeSet<_>>().len();
+    let plural = if processes == 1 { "" } else { "es" };
+    let many = match records.len() {
+        programs if programs == processes => format!("{processes} process{plural}"),
+        programs => format!("{programs} programs of {processes} process{plural}"),
+    };
     rows.push(row(["total".to_owned(), many], &sum));
     stacked(&rows, &[1], 2, width)
 }

@@ -69,15 +69,15 @@ pub fn run(
     if let Some(wanted) = options::stats_file(asked).map(Path::new) {
         append(&sent, wanted);
     }
-    let mut records: Vec<Record> = sent.into_iter().filter_map(Record::sent).collect();
+    let records: Vec<Record> = sent.into_iter().filter_map(Record::sent).collect();
     let exited: HashSet<u64> = records.iter().map(|record| record.pid).collect();
     // A folder of the caller's has files of other runs.
     let is_left = |p: &Published| !exited.contains(&p.pid.into()) && p.since_ns >= start_ns;
     let left: Vec<Published> = Published::in_folder(&pages).into_iter().filter(is_left).collect();
-    records.extend(left.iter().map(Record::of));
     let running = still_run(&running(directory.path()));
     let every: Vec<Published> =
         Published::all_in_folder(&pages).into_iter().filter(|p| p.since_ns >= start_ns).collect();
+    let records = programs(records, &left, &every);
     let unserved = match records.is_empty() {
         true => Some(format!("nothing was served: {}", why_nothing(status, args))),
         false => main.unserved(&args.command[0], &records, &every),
@@ -102,6 +102,22 @@ pub fn run(
     let seen = Seen { left: &left, main: &main, unserved, running };
     let status = checked.map_or(Ok(status), |checked| checked.end(directory.path(), status, seen));
     status.map(ExitCode::from)
+}
+
+/// The programs of each process in their order: those that it left by `exec`, and the last.
+fn programs(exited: Vec<Record>, left: &[Published], every: &[Published]) -> Vec<Record> {
+    let mut pages: Vec<&Published> = every.iter().filter(|page| !page.has_exited).collect();
+    pages.sort_by_key(|page| page.since_ns);
+    let mut of = |pid: u64| pages.extract_if(.., |page| u64::from(page.pid) == pid).map(Record::of).collect::<Vec<_>>();
+    let mut all = Vec::new();
+    for record in exited {
+        all.extend(of(record.pid));
+        all.push(record);
+    }
+    for page in left {
+        all.extend(of(page.pid.into()));
+    }
+    all
 }
 
 /// As the processes would have done.

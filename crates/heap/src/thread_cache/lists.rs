@@ -40,20 +40,28 @@ impl ThreadCache {
             // SAFETY: the chain's last object is the cache's now.
             unsafe { tail.cast::<*mut u8>().write(list.head) };
             list.head = head;
-        } else if list.head == end() {
-            list.head = head;
         } else {
-            // A signal handler may have freed objects during the refill: they go before the chain.
-            let mut last = list.head;
-            // SAFETY: free objects of the cache, just linked; the last link is the end.
-            unsafe {
-                while next(last) != end() {
-                    last = next(last);
-                }
-                last.cast::<*mut u8>().write(head);
-            }
+            self.restore(class, head);
         }
-        list.room -= len as i32 * ONE;
+        self.source_mut(class).room -= len as i32 * ONE;
+    }
+
+    /// Makes objects from `head` on the list's again, or for the first time.
+    pub(super) fn restore(&mut self, class: usize, head: *mut u8) {
+        let list = self.source_mut(class);
+        if list.head == end() {
+            list.head = head;
+            return;
+        }
+        // A signal handler may have freed objects meanwhile: they go first.
+        let mut last = list.head;
+        // SAFETY: free objects of the cache, just linked; the last link is the end.
+        unsafe {
+            while next(last) != end() {
+                last = next(last);
+            }
+            last.cast::<*mut u8>().write(head);
+        }
     }
 
     /// Removes an empty list's room, so that frees leave the fast path.
@@ -216,7 +224,7 @@ impl ThreadCache {
 
 /// # Safety
 /// The cache has the object.
-unsafe fn next(object: *mut u8) -> *mut u8 {
+pub(super) unsafe fn next(object: *mut u8) -> *mut u8 {
     // SAFETY: by the contract.
     unsafe { object.cast::<*mut u8>().read() }
 }

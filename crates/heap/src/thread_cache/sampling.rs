@@ -12,14 +12,24 @@
 //! **Failure.** A list that meets many frees and no request gets its room back, and the sample
 //! waits for the next refill. Hardened caches arm no list: there the next slow request is the
 //! sample.
+//!
+//! **Unsafe.** Exchanges an object of a list for one that goes out.
 
 use super::count::ONE;
+use super::lists::next;
 use super::{MARKS, ThreadCache};
 use crate::hooks::Hooks;
+use crate::mark::clear_head;
 use crate::size_class;
+use core::ptr::null_mut;
+use craton_base::{PAGE_SHIFT, PAGE_SIZE};
+use craton_slab::end;
 
 /// Frees that find no room in armed lists before one is disarmed.
 const MOST_REFUSED: u8 = 64;
+
+/// Bytes before a page's end that are near enough.
+const NEAR_END: usize = PAGE_SIZE / 64;
 
 pub(super) struct Sampling {
     /// Bytes before the next sample.
@@ -92,6 +102,49 @@ impl ThreadCache {
             self.paces[class].max = max;
             self.lists[class].room += max * ONE;
         }
+    }
+
+    /// Exchanges an object that went out for the one of it and the first `most` objects of the list
+    /// that lies nearest to the end of its page, which goes out instead; none on the page `without`
+    /// (an address divided).
+    ///
+    /// # Safety
+    /// The object is of the class, went out, and has not been used.
+    pub(crate) unsafe fn exchange(&mut self, class: usize, object: *mut u8, most: u32, without: usize) -> *mut u8 {
+        let seal = self.seal(class);
+        let near = PAGE_SIZE - size_class::size_of_class(class).clamp(NEAR_END, PAGE_SIZE);
+        let in_page = |object: *mut u8| object as usize % PAGE_SIZE;
+        let is_out = |object: *mut u8| object as usize >> PAGE_SHIFT == without;
+        // A signal handler finds an empty list meanwhile.
+        let first = core::mem::replace(&mut self.source_mut(class).head, end());
+        let mut greatest = if is_out(object) { 0 } else { in_page(object) };
+        let (mut before, mut best) = (null_mut::<u8>(), object);
+        let (mut last, mut at, mut n) = (null_mut::<u8>(), first, 0);
+        // SAFETY: free objects of the list, as far as they bear their marks.
+        unsafe {
+            while n < most && greatest < near && at != end() && seal.is_on(at) {
+                if in_page(at) > greatest && !is_out(at) {
+                    (before, best, greatest) = (last, at, in_page(at));
+                }
+                (last, at, n) = (at, next(at), n + 1);
+            }
+        }
+        let mut head = first;
+        if best != object {
+            // SAFETY: `best` is a free object of the list; `object` takes its place there.
+            unsafe {
+                object.cast::<*mut u8>().write(next(best));
+                seal.set(object);
+                if before.is_null() {
+                    head = object;
+                } else {
+                    before.cast::<*mut u8>().write(object);
+                }
+                clear_head(best);
+            }
+        }
+        self.restore(class, head);
+        best
     }
 
     /// After a free that an armed list refused; `false` if the list has room now.

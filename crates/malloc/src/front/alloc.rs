@@ -50,10 +50,7 @@ pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) 
     }
     let is_due = sampling::is_due(class, size, family);
     let object = malloc_class(class, align);
-    if is_due && !object.is_null() {
-        sampling::sample_small(object, class, size);
-    }
-    object
+    if is_due && !object.is_null() { sampling::sample_small(object, class, size) } else { object }
 }
 
 #[cold]

@@ -5,7 +5,7 @@
 //!
 //! | # | question                                              | why at this place |
 //! |---|-------------------------------------------------------|-------------------|
-//! | 0 | on a morphed slab or beside a sample, and room in the thread's cache? | the commonest ones: no lock, 40 to 90 instructions more than the fast path |
+//! | 0 | on a morphed slab or behind a sample, and room in the thread's cache? | the commonest ones: no lock, 40 to 90 instructions more than the fast path |
 //! | 1 | null, or no heap yet?                                 | nothing below works without a heap |
 //! | 2 | debugging kit: a buffer of its, or does it check all? | its buffers look like large objects; it must see each free before that is done |
 //! | 3 | perhaps a sample of the profile? | before another object may get the address; a handler leaves that to a later free |
@@ -89,8 +89,8 @@ unsafe fn turn_over(cache: *mut ThreadCache, class: usize) {
     govern::run_chores_in_free();
 }
 
-/// Frees an object into the thread cache if its slab has morphed to its class, or a sample is near,
-/// and there is room. As the fast path, in a signal handler too.
+/// Frees an object into the thread cache if its slab has morphed to its class, or it lies behind a
+/// sample, and there is room. As the fast path, in a signal handler too.
 ///
 /// # Safety
 /// As [`free`], unless the answer is `false`.
@@ -111,9 +111,7 @@ pub(crate) unsafe fn free_on_morphed_if(pointer: *mut u8, is_right: impl Fn(usiz
     // given up.
     unsafe {
         let pages = ThreadCache::pages(cache);
-        let found = HEAP
-            .recognise_morphed(pointer, pages)
-            .or_else(|| HEAP.recognise_near_sample(pointer, pages).filter(|_| !sampling::may_be_sample(pointer)));
+        let found = HEAP.recognise_morphed(pointer, pages).or_else(|| HEAP.recognise_behind_sample(pointer, pages));
         let found = found.filter(|(class, _)| is_right(*class));
         found.is_some_and(|(class, mark)| ThreadCache::push_marked(cache, class, pointer, mark))
     }

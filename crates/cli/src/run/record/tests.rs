@@ -15,10 +15,12 @@ fn a_line_is_read_and_others_are_not() {
 #[test]
 fn the_table_has_each_process_and_the_sum() {
     let record = Record::parse(LINE).unwrap();
-    let text = show(&[record.clone(), record], 200);
+    let text = show(&[record.clone(), Record { pid: 8, ..record.clone() }], 200);
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert_eq!(lines[1][..5], ["7", "sort", "3", "1,200", "2"], "{text}");
     assert_eq!(lines[3][..6], ["total", "2", "processes", "6", "2,400", "4"], "{text}");
     assert!(lines[3].ends_with(&["128.0", "KiB"]), "{text}");
+    let text = show(&[record.clone(), record.clone(), Record { pid: 8, ..record }], 200);
+    assert!(text.contains("total  3 programs of 2 processes "), "{text}");
 }
