@@ -3,7 +3,8 @@
 //! **State.** Two files take turns, so that their blocks are on the disk already: generation `g` is
 //! in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
-//! file    0 magic | 8 version | 16 generation | 24 least length of the file | 32 uuid, 2 words | 48 session | 56 check
+//! file    0 magic | 8 version | 16 generation | 24 least length of the file | 32 uuid, 2 words
+//!         48 session | 56 check
 //! frame   0 length of records | 8 check | 16 first epoch of the generation
 //!         24 1: the generation ends here | 32 records: all of one flush, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
@@ -14,8 +15,9 @@
 //!
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
 //! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
-//! file's head names `g` durably before the heap needs it, so that a missing or cut log is noticed. *KV11*
-//! one frame is written at a time, so that a whole frame behind a torn one proves damage.
+//! file's head names `g` durably before the heap needs it, so that one notices a missing or cut
+//! log. *KV11* one frame is written at a time, so that a whole frame behind a torn one proves
+//! damage.
 
 use crate::store::{StoreError, word_of};
 use std::fs::File;

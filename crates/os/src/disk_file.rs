@@ -57,7 +57,12 @@ pub struct DiskOptions {
 
 impl DiskOptions {
     pub const fn new(limit: u64) -> Self {
-        Self { file: FileOptions::new(limit), journal_bytes: 64 << 20, tracking: Tracking::Recorded, loses_journal: false }
+        Self {
+            file: FileOptions::new(limit),
+            journal_bytes: 64 << 20,
+            tracking: Tracking::Recorded,
+            loses_journal: false,
+        }
     }
 }
 
@@ -283,8 +288,7 @@ impl DiskFile {
         for (i, (words, into)) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0).enumerate() {
             // The mark is the file's alone.
             let is_mark = page == 0 && i == MARK / HEAD_BYTES;
-            let line: Line =
-                core::array::from_fn(|word| if is_mark { 0 } else { words[word].load(Ordering::Relaxed) });
+            let line: Line = core::array::from_fn(|word| if is_mark { 0 } else { words[word].load(Ordering::Relaxed) });
             check.add(&line.map(u64::to_le));
             for (word, into) in line.iter().zip(into.as_chunks_mut::<8>().0) {
                 *into = word.to_ne_bytes();

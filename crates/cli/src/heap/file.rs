@@ -34,7 +34,9 @@ pub fn refused(path: &Path, why: FileError) -> Failure {
         FileError::LeftOpen => refuse_journal(path).err().unwrap_or_else(|| failed(path, why)),
         FileError::NoJournal => failed(path, format!("{}: {}", no_journal(path), lose_journal(path))),
         FileError::Journal | FileError::OtherJournal => failed(path, format!("{name}.journal: {why}")),
-        FileError::Length(bytes) if bytes < LEAST => failed(path, format!("too small for a heap: {}", plural(bytes, "byte"))),
+        FileError::Length(bytes) if bytes < LEAST => {
+            failed(path, format!("too small for a heap: {}", plural(bytes, "byte")))
+        }
         FileError::Length(bytes) => failed(path, format!("{bytes} bytes are not whole pages: the file was cut")),
         FileError::InUse => failed(path, "in use by another process"),
         FileError::NotAFile => failed(path, "not a file"),

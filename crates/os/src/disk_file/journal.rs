@@ -6,9 +6,9 @@
 //! **Invariants.** *J1* A record counts if it and all before it are whole, and its sync's last
 //! record is among them. *J2* The heap file's pages change only when the journal holds their new
 //! contents durably. *J3* A generation ends when the heap file holds all of it durably.
-//! *J6* The heap file's mark names its journal, and the generation of which the file lacks pages. It
-//! is durable before the first record of that generation, and names the next one only when the file
-//! holds all (J3). Another heap's journal, or an older copy, has another id or generation.
+//! *J6* The heap file's mark names its journal, and the generation of which the file lacks pages.
+//! It is durable before the first record of that generation, and names the next one only when the
+//! file holds all (J3). Another heap's journal, or an older copy, has another id or generation.
 //! **Failure.** A failed sync's records are cut off, durably, before another record is written. A
 //! damaged record before a whole later sync is an error; nothing is dropped.
 
@@ -131,7 +131,7 @@ impl Journal {
         home.sync()
     }
 
-    /// `id`: of a new journal, for a file that was closed. [`mend`](Self::mend) writes what must be.
+    /// `id`: of a new journal, for a file that was closed. Call [`mend`](Self::mend) then.
     pub(super) fn open(pair: &Pair<'_, impl Store>, id: u64) -> Result<Self, FileError> {
         match Self::find(pair)? {
             Some(journal) => Ok(journal),

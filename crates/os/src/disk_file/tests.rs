@@ -283,7 +283,10 @@ fn a_file_is_opened_with_its_own_journal_alone() {
     let check = || check_journal(&path(&tree, "heap"));
     assert_eq!((plain(), check()), (Err(FileError::LeftOpen), Ok(())));
     std::fs::rename(journal("heap"), journal("kept")).unwrap();
-    assert_eq!((open(), plain(), check()), (Err(FileError::NoJournal), Err(FileError::LeftOpen), Err(FileError::NoJournal)));
+    assert_eq!(
+        (open(), plain(), check()),
+        (Err(FileError::NoJournal), Err(FileError::LeftOpen), Err(FileError::NoJournal))
+    );
     assert!(!journal("heap").exists());
     std::fs::copy(journal("other"), journal("heap")).unwrap();
     assert_eq!((open(), check()), (Err(FileError::OtherJournal), Err(FileError::OtherJournal)));
@@ -316,7 +319,7 @@ fn a_lost_journal_loses_its_sync_points_alone() {
     file.store(8, 3);
     sync(&file);
     drop(file);
-    // What is there counts.
+    // A journal that is there counts.
     assert_eq!(load(&DiskFile::open(&path(&tree, "heap"), lossy).unwrap(), 8), 3);
 }
 

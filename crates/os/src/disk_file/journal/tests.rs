@@ -486,7 +486,7 @@ fn a_damaged_mark_is_named() {
     for bit in 0..8 * HEAD_BYTES {
         let mut changed = home.clone();
         changed[MARK + bit / 8] ^= 1 << (bit % 8);
-        // Without its first word it is none, and then no syncs may be missing.
+        // Without its first word there is no mark, and then no syncs may be missing.
         let expected = if bit < 64 { FileError::OtherJournal } else { FileError::Mark };
         assert_eq!(World::found(changed, file.clone()), Err(expected), "bit {bit}");
     }
