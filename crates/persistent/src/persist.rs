@@ -108,7 +108,7 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
     }
 }
 
-/// What a pointer may lead to: a value, or an array. A type that is neither has a tag alone.
+/// A pointer's target: a value or an array. Other types have a tag alone.
 pub trait Object {
     const TAG: u64;
     const LAYOUT: u64 = Self::TAG;
