@@ -4,8 +4,9 @@
 use super::FrameExtents;
 use super::zone::Zone;
 use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
+use crate::sync::MutexGuard;
 use craton_base::{Medium, Space, SpaceError};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 const MOST_DISCARDS: usize = 64;
 /// Pages: 1 MiB.
