@@ -2,21 +2,32 @@
 
 use crate::error::Error;
 use crate::heap::PersistentHeap;
-use crate::persist::Persist;
+use crate::persist::{Persist, bytes_of, with_bytes};
 use crate::pointer::{PPtr, Slot};
 use crate::reserved::Reserved;
 
 const HEAD: u64 = 8;
+/// Bytes copied at once.
+const COPIED: u64 = 4096;
 
 impl PersistentHeap {
     /// Makes an array that no crash keeps until it is published.
     pub fn reserve_array<T: Persist>(&self, values: &[T]) -> Result<Reserved<'_, [T]>, Error> {
-        let reserved = Reserved::new(self, HEAD + values.len() as u64 * T::BYTES)?;
+        let bytes = (values.len() as u64).saturating_mul(T::BYTES).saturating_add(HEAD);
+        let reserved = Reserved::new(self, bytes)?;
         self.write(PPtr::at_offset(reserved.at()), &(values.len() as u64))?;
-        for (at, value) in (reserved.at() + HEAD..).step_by(T::BYTES.max(1) as usize).zip(values) {
-            self.write(PPtr::at_offset(at), value)?;
-        }
-        Ok(reserved)
+        let (each, step) = (T::BYTES as usize, values_at_once::<T>().min(values.len()));
+        with_bytes(step * each, |buffer| {
+            let mut at = reserved.at() + HEAD;
+            for values in values.chunks(step.max(1)) {
+                let bytes = &mut buffer[..values.len() * each];
+                bytes.fill(0);
+                values.iter().zip(bytes.chunks_exact_mut(each.max(1))).for_each(|(value, to)| value.encode(to));
+                self.raw().write(at, bytes)?;
+                at += bytes.len() as u64;
+            }
+            Ok(reserved)
+        })
     }
 
     /// A crash leaves both object and pointer, or neither.
@@ -48,9 +59,26 @@ impl PersistentHeap {
     }
 
     pub fn values<T: Persist>(&self, array: PPtr<[T]>) -> Result<Vec<T>, Error> {
-        let bytes = T::BYTES as usize;
-        let mut buffer = vec![0; self.len_of(array)? as usize * bytes];
-        self.raw().read(array.offset() + HEAD, &mut buffer)?;
-        Ok(buffer.chunks_exact(bytes.max(1)).map(T::decode).collect())
+        let (len, each) = (self.len_of(array)? as usize, T::BYTES as usize);
+        if each == 0 {
+            return Ok((0..len).map(|_| T::decode(&[])).collect());
+        }
+        let (mut values, step) = (Vec::with_capacity(len), values_at_once::<T>().min(len));
+        with_bytes(step * each, |buffer| {
+            let mut at = array.offset() + HEAD;
+            while values.len() < len {
+                let bytes = &mut buffer[..step.min(len - values.len()) * each];
+                self.raw().read(at, bytes)?;
+                values.extend(bytes.chunks_exact(each).map(T::decode));
+                at += bytes.len() as u64;
+            }
+            Ok(values)
+        })
     }
+}
+
+/// Whole words, if more than one value.
+const fn values_at_once<T: Persist>() -> usize {
+    let most = COPIED / bytes_of::<T>() / 8 * 8;
+    if most == 0 { 1 } else { most as usize }
 }

@@ -75,27 +75,37 @@ use crate::reserved::Reserved;
 /// ```
 pub struct Batch<'a> {
     heap: &'a PersistentHeap,
-    changes: Vec<Change>,
+    changes: Vec<Change<'a>>,
+    /// The first refusal, for the commit.
+    refused: Result<(), Error>,
 }
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(heap: &'a PersistentHeap) -> Self {
-        Self { heap, changes: Vec::new() }
+        Self { heap, changes: Vec::new(), refused: Ok(()) }
     }
 
     pub fn alloc<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
-        self.heap.raw().flush(reserved.at(), T::BYTES)?;
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
-    pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
-        let pointer = reserved.pointer();
-        if let Some(object) = reserved.take() {
-            // The range was written, so it lies in the heap.
-            let _ = self.heap.raw().flush(object.at().0, object.size());
-            self.changes.push(Change::Publish { slot: slot_of(slot), object });
+    pub fn alloc_array<T: Persist>(&mut self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
+        let reserved = self.heap.reserve_array(values)?;
+        Ok(self.publish(slot, reserved))
+    }
+
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`]. The
+    /// commit refuses one of another heap.
+    pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, reserved: Reserved<'a, T>) -> PPtr<T> {
+        let (pointer, object) = (reserved.pointer(), reserved.into_object());
+        match object.check_heap(self.heap.raw()) {
+            Ok(()) => {
+                // The range was written, so it lies in the heap.
+                let _ = self.heap.raw().flush(object.at().0, object.size());
+                self.changes.push(Change::Publish { slot: slot_of(slot), object });
+            }
+            Err(other) => self.refused = self.refused.and(Err(other)),
         }
         pointer
     }
@@ -114,17 +124,8 @@ impl<'a> Batch<'a> {
 
     /// Refuses a slot or an object named twice, and more changes than a lane holds (at least 63 at
     /// first).
-    pub fn commit(mut self) -> Result<(), Error> {
-        self.heap.raw().commit(std::mem::take(&mut self.changes))
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        for change in self.changes.drain(..) {
-            if let Change::Publish { object, .. } = change {
-                self.heap.raw().cancel(object);
-            }
-        }
+    pub fn commit(self) -> Result<(), Error> {
+        self.refused?;
+        self.heap.raw().commit(self.changes)
     }
 }

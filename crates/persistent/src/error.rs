@@ -26,6 +26,8 @@ pub enum Error {
     NoSyncPoints,
     /// The root was made for another type.
     RootType { found: u64, expected: u64 },
+    /// The object was reserved in another heap, and is free there.
+    OtherHeap,
     /// A null pointer.
     Null,
     /// No such element.
@@ -50,6 +52,7 @@ impl fmt::Display for Error {
             Self::RootType { found, expected } => {
                 write!(f, "the root is of another type: its tag is {found:#x}, not {expected:#x}")
             }
+            Self::OtherHeap => write!(f, "the object was reserved in another heap"),
             Self::Null => write!(f, "a null pointer"),
             Self::Index { index, len } => write!(f, "no element {index} in an array of {len}"),
         }

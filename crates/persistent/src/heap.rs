@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::options::HeapOptions;
-use crate::persist::{Object, Persist, with_buffer};
+use crate::persist::{Object, Persist, bytes_of, with_buffer};
 use crate::pointer::{PPtr, Slot};
 use crate::raw::{Change, RawHeap};
 use crate::reserved::Reserved;
@@ -59,18 +59,15 @@ pub(crate) fn slot_of<T: ?Sized>(slot: Slot<T>) -> craton_pheap::Slot {
     craton_pheap::Slot(slot.offset())
 }
 
-/// An object has at least one byte.
-pub(crate) fn bytes_of<T: Persist>() -> u64 {
-    T::BYTES.max(1)
-}
-
 impl HeapOptions {
     /// In a new file, or on a device without a heap.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<PersistentHeap, Error> {
         Ok(PersistentHeap::new(RawHeap::create(path.as_ref(), self)?.0))
     }
 
-    /// Repairs a heap that was not closed.
+    /// Repairs a heap that was not closed. [`FileError::InUse`](crate::FileError): another process
+    /// has it open, or a killed one has not ended yet; try again then. There is no read-only
+    /// opening.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
@@ -96,8 +93,9 @@ impl PersistentHeap {
         HeapOptions::new().open(path)
     }
 
-    /// Makes all changes durable as far as the file promises. If a full disk refuses, the last sync
-    /// point stands.
+    /// Makes all changes durable as far as the file promises, and shortens the file by free memory
+    /// at its end that [`maintain`](Self::maintain) has returned. If a full disk refuses, the last
+    /// sync point stands.
     pub fn close(self) -> Result<(), Error> {
         self.raw.close()
     }
@@ -107,10 +105,12 @@ impl PersistentHeap {
         &self.raw
     }
 
-    /// The root was made for the same type.
+    /// The root was made for the same type: its values have the same fields, at any depth, and so
+    /// have the values that pointers in them lead to. Of what those point to, the names are the
+    /// same.
     pub fn root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         let root = self.raw.root(name.as_bytes())?;
-        match root.tag == T::TAG {
+        match root.tag == T::TAG || root.tag == T::OLD_TAG {
             true => Ok(PPtr::at_offset(root.slot.0)),
             false => Err(Error::RootType { found: root.tag, expected: T::TAG }),
         }
@@ -227,8 +227,31 @@ impl PersistentHeap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// Objects with texts:
+    /// ```
+    /// use craton_persistent::{Error, PPtr, PersistentHeap, Slot, persist};
+    ///
+    /// persist! {
+    ///     struct Node { next: PPtr<Node>, name: PPtr<[u8]> }
+    /// }
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let heap = PersistentHeap::create(folder.path().join("names.heap"))?;
+    /// let list: Slot<Node> = heap.add_root("list")?;
+    /// heap.transaction(|tx| -> Result<(), Error> {
+    ///     let node = tx.alloc_to(list, &Node { next: heap.get(list)?, name: PPtr::NULL })?;
+    ///     tx.publish(node.field(Node::name), heap.reserve_array(b"x")?);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(heap.values(heap.get(heap.get(list)?)?.name)?, b"x");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// Transactions that change the same values need a lock of the program's.
-    pub fn transaction<R, E: From<Error>>(&self, f: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>) -> Result<R, E> {
+    pub fn transaction<'a, R, E: From<Error>>(
+        &'a self,
+        f: impl FnOnce(&mut Transaction<'a>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut transaction = Transaction::begin(self)?;
         let result = f(&mut transaction)?;
         transaction.commit()?;
@@ -241,7 +264,8 @@ impl PersistentHeap {
         self.raw.sync()
     }
 
-    /// Returns free memory to the system. Call it every 50 ms or so.
+    /// Returns free memory to the system. Call it every 50 ms or so. The file keeps its length
+    /// until [`close`](Self::close): stale pointers lead into it.
     pub fn maintain(&self) {
         self.raw.maintain();
     }

@@ -7,7 +7,7 @@
 //! **Threads.** Words are atomic; longer values need a lock of the program's, as do two changes of
 //! one slot.
 //! **Failure.** [`Error`]; heap and file are as before. A damaged offset that the heap follows
-//! panics before it reads beyond the file.
+//! panics before it reads beyond the file, which never becomes shorter while it is open.
 //! **Not here.** References into the heap: a freed object or a damaged file would make them
 //! unsound.
 #![forbid(unsafe_code)]

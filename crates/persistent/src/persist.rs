@@ -10,8 +10,17 @@ pub trait Persist: Copy {
     const BYTES: u64;
     /// 1, 2, 4 or 8.
     const ALIGN: u64;
-    /// Distinguishes types, also after a restart.
+    /// Distinguishes types, also after a restart: with the types of fields and elements, and the
+    /// [`LAYOUT`](Self::LAYOUT) of what pointers lead to.
     const TAG: u64;
+    /// As `TAG`, but with the [`NAME`](Self::NAME) of what pointers lead to: types may point to
+    /// themselves.
+    const LAYOUT: u64 = Self::TAG;
+    /// The name alone.
+    const NAME: u64 = Self::TAG;
+    /// The tag of roots that an earlier version made, which it accepts still.
+    #[doc(hidden)]
+    const OLD_TAG: u64 = Self::TAG;
     /// Such values change only by the heap's calls.
     const HAS_POINTERS: bool;
 
@@ -81,11 +90,14 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
     const BYTES: u64 = N as u64 * T::BYTES;
     const ALIGN: u64 = T::ALIGN;
     const TAG: u64 = hash(T::TAG, &(N as u64).to_le_bytes());
+    const LAYOUT: u64 = hash(T::LAYOUT, &(N as u64).to_le_bytes());
+    const NAME: u64 = hash(T::NAME, &(N as u64).to_le_bytes());
+    const OLD_TAG: u64 = hash(T::OLD_TAG, &(N as u64).to_le_bytes());
     const HAS_POINTERS: bool = T::HAS_POINTERS;
 
     #[inline]
     fn encode(&self, to: &mut [u8]) {
-        for (value, to) in self.iter().zip(to.chunks_exact_mut(T::BYTES as usize)) {
+        for (value, to) in self.iter().zip(to.chunks_exact_mut(bytes_of::<T>() as usize)) {
             value.encode(to);
         }
     }
@@ -96,17 +108,32 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
     }
 }
 
-/// A value, or an array.
+/// A pointer's target: a value or an array. Other types have a tag alone.
 pub trait Object {
     const TAG: u64;
+    const LAYOUT: u64 = Self::TAG;
+    const NAME: u64 = Self::TAG;
+    #[doc(hidden)]
+    const OLD_TAG: u64 = Self::TAG;
 }
 
 impl<T: Persist> Object for T {
     const TAG: u64 = T::TAG;
+    const LAYOUT: u64 = T::LAYOUT;
+    const NAME: u64 = T::NAME;
+    const OLD_TAG: u64 = T::OLD_TAG;
 }
 
 impl<T: Persist> Object for [T] {
     const TAG: u64 = hash(T::TAG, b"[]");
+    const LAYOUT: u64 = hash(T::LAYOUT, b"[]");
+    const NAME: u64 = hash(T::NAME, b"[]");
+    const OLD_TAG: u64 = hash(T::OLD_TAG, b"[]");
+}
+
+/// Also the step between elements; at least one.
+pub(crate) const fn bytes_of<T: Persist>() -> u64 {
+    if T::BYTES == 0 { 1 } else { T::BYTES }
 }
 
 /// Longer values are copied through a `Vec`.
@@ -115,7 +142,12 @@ const ON_STACK: usize = 256;
 /// With `T::BYTES` zero bytes.
 #[inline]
 pub(crate) fn with_buffer<T: Persist, R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
-    let bytes = T::BYTES as usize;
+    with_bytes(T::BYTES as usize, f)
+}
+
+/// With zero bytes.
+#[inline]
+pub(crate) fn with_bytes<R>(bytes: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     if bytes <= ON_STACK { f(&mut [0; ON_STACK][..bytes]) } else { f(&mut vec![0; bytes]) }
 }
 

@@ -1,6 +1,6 @@
 //! Offsets in a heap, with a type.
 
-use crate::persist::{HASH, Persist, hash};
+use crate::persist::{HASH, Object, Persist, hash};
 use crate::record::Field;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -83,10 +83,13 @@ impl<T: ?Sized> fmt::Debug for PPtr<T> {
     }
 }
 
-impl<T: ?Sized> Persist for PPtr<T> {
+impl<T: Object + ?Sized> Persist for PPtr<T> {
     const BYTES: u64 = 8;
     const ALIGN: u64 = 8;
-    const TAG: u64 = hash(HASH, b"PPtr");
+    const TAG: u64 = hash(<Self as Persist>::OLD_TAG, &T::LAYOUT.to_le_bytes());
+    const LAYOUT: u64 = hash(<Self as Persist>::OLD_TAG, &T::NAME.to_le_bytes());
+    const NAME: u64 = <Self as Persist>::LAYOUT;
+    const OLD_TAG: u64 = hash(HASH, b"PPtr");
     const HAS_POINTERS: bool = true;
 
     #[inline]

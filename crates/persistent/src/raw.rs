@@ -9,6 +9,7 @@
 
 mod bytes;
 mod change;
+mod reserved;
 mod tx;
 
 use crate::error::Error;
@@ -25,7 +26,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 pub use change::Change;
-pub use craton_pheap::{Offset, Reserved, Slot};
+pub use craton_pheap::{Offset, Slot};
+pub use reserved::Reserved;
 pub use tx::RawTx;
 
 /// [`PersistentHeap`](crate::PersistentHeap)'s calls, without types.
@@ -68,7 +70,12 @@ impl RawHeap {
     }
 
     pub(crate) fn of(heap: AnyHeap, promise: Promise, base: usize) -> Result<Self, Error> {
-        let data = each!(AnyHeap, &heap, heap => Identity::read(heap.medium())?.data);
+        let data = each!(AnyHeap, &heap, heap => {
+            // A range once checked stays in the file: another thread may read there, by a stale
+            // pointer.
+            heap.keep_length();
+            Identity::read(heap.medium())?.data
+        });
         count_forks();
         let (gate, opened, forks) = (RwLock::new(()), Instant::now(), forks());
         Ok(Self { heap, promise, base, data, gate, opened, forks })
@@ -114,8 +121,12 @@ impl RawHeap {
         Ok(medium.checkpoint_if_due(pause)?)
     }
 
+    /// The file keeps its length until the heap is closed.
     pub fn maintain(&self) {
-        let now_ms = self.opened.elapsed().as_millis() as u64;
+        self.maintain_at(self.opened.elapsed().as_millis() as u64);
+    }
+
+    fn maintain_at(&self, now_ms: u64) {
         let Ok(_storing) = self.storing() else { return };
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
@@ -188,25 +199,27 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
     }
 
-    pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
+    pub fn reserve(&self, size: u64) -> Result<Reserved<'_>, Error> {
         let _storing = self.storing()?;
-        Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
+        Ok(Reserved::new(self, each!(AnyHeap, &self.heap, heap => heap.reserve(size))?))
     }
 
-    pub fn cancel(&self, reserved: Reserved) {
+    fn cancel(&self, object: craton_pheap::Reserved) {
         let Ok(_storing) = self.storing() else { return };
-        each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
+        each!(AnyHeap, &self.heap, heap => heap.cancel(object));
     }
 
-    /// After an error the object is free.
-    pub fn publish(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+    /// After an error the object is free. Refuses an object of another heap, as all calls do.
+    pub fn publish(&self, slot: Slot, reserved: Reserved<'_>) -> Result<(), Error> {
+        let object = reserved.take_for(self)?;
         let _storing = self.storing()?;
-        Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
+        Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, object)]))?)
     }
 
-    pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+    pub fn replace(&self, slot: Slot, reserved: Reserved<'_>) -> Result<(), Error> {
+        let object = reserved.take_for(self)?;
         let _storing = self.storing()?;
-        Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
+        Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, object))?)
     }
 
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
@@ -226,3 +239,6 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
     }
 }
+
+#[cfg(test)]
+mod tests;

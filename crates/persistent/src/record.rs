@@ -100,8 +100,8 @@ const fn is_equal(a: &[u8], b: &[u8]) -> bool {
 
 /// Makes a struct that may lie in a heap, laid out as in C; `Node::next` is a field's place.
 ///
-/// Its tag hashes the names of struct and fields and the fields' types. After a change the root
-/// gives [`Error::RootType`](crate::Error::RootType).
+/// Its tag hashes the names of struct and fields, and the fields' types with their fields. After a
+/// change the root gives [`Error::RootType`](crate::Error::RootType).
 ///
 /// ```
 /// use craton_persistent::{PPtr, Persist, persist};
@@ -151,7 +151,24 @@ macro_rules! persist {
             const ALIGN: u64 = $crate::record::align(Self::FIELDS);
             const HAS_POINTERS: bool = $crate::record::has_pointers(Self::FIELDS);
             const TAG: u64 = {
-                let hash = $crate::hash($crate::HASH, stringify!($name).as_bytes());
+                let hash = <Self as $crate::Persist>::NAME;
+                $(
+                    let hash = $crate::hash(hash, concat!("|", stringify!($field), ":").as_bytes());
+                    let hash = $crate::hash(hash, &<$type as $crate::Persist>::TAG.to_le_bytes());
+                )*
+                hash
+            };
+            const LAYOUT: u64 = {
+                let hash = <Self as $crate::Persist>::NAME;
+                $(
+                    let hash = $crate::hash(hash, concat!("|", stringify!($field), ":").as_bytes());
+                    let hash = $crate::hash(hash, &<$type as $crate::Persist>::LAYOUT.to_le_bytes());
+                )*
+                hash
+            };
+            const NAME: u64 = $crate::hash($crate::HASH, stringify!($name).as_bytes());
+            const OLD_TAG: u64 = {
+                let hash = <Self as $crate::Persist>::NAME;
                 $(
                     let hash = $crate::hash(hash, concat!("|", stringify!($field), ":", stringify!($type)).as_bytes());
                     let hash = $crate::hash(hash, &<$type as $crate::Persist>::BYTES.to_le_bytes());

@@ -1,57 +1,43 @@
 use crate::error::Error;
 use crate::heap::{PersistentHeap, slot_of};
 use crate::pointer::{PPtr, Slot};
+use crate::raw;
 use std::marker::PhantomData;
 
-/// An object that no crash keeps until it is published; dropped, it is freed.
+/// An object that no crash keeps until it is published in its heap; dropped, it is freed.
 pub struct Reserved<'a, T: ?Sized> {
-    heap: &'a PersistentHeap,
-    /// `None` once published.
-    object: Option<craton_pheap::Reserved>,
-    at: u64,
+    object: raw::Reserved<'a>,
     to: PhantomData<PPtr<T>>,
 }
 
 impl<'a, T: ?Sized> Reserved<'a, T> {
     pub(crate) fn new(heap: &'a PersistentHeap, bytes: u64) -> Result<Self, Error> {
-        let object = heap.raw().reserve(bytes)?;
-        let at = object.at().0;
-        Ok(Self { heap, object: Some(object), at, to: PhantomData })
+        Ok(Self { object: heap.raw().reserve(bytes)?, to: PhantomData })
     }
 
     pub(crate) fn at(&self) -> u64 {
-        self.at
+        self.object.at().0
     }
 
     pub fn pointer(&self) -> PPtr<T> {
-        PPtr::at_offset(self.at)
+        PPtr::at_offset(self.at())
     }
 
-    pub(crate) fn take(&mut self) -> Option<craton_pheap::Reserved> {
-        self.object.take()
+    pub(crate) fn into_object(self) -> raw::Reserved<'a> {
+        self.object
     }
 
     /// Makes the object durable, and stores its pointer in the slot. After an error it is free.
-    pub fn publish(mut self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
-        if let Some(object) = self.take() {
-            self.heap.raw().publish(slot_of(slot), object)?;
-        }
-        Ok(self.pointer())
+    pub fn publish(self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
+        let pointer = self.pointer();
+        self.object.heap().publish(slot_of(slot), self.object)?;
+        Ok(pointer)
     }
 
     /// Likewise, and frees the slot's object.
-    pub fn replace(mut self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
-        if let Some(object) = self.take() {
-            self.heap.raw().replace(slot_of(slot), object)?;
-        }
-        Ok(self.pointer())
-    }
-}
-
-impl<T: ?Sized> Drop for Reserved<'_, T> {
-    fn drop(&mut self) {
-        if let Some(object) = self.take() {
-            self.heap.raw().cancel(object);
-        }
+    pub fn replace(self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
+        let pointer = self.pointer();
+        self.object.heap().replace(slot_of(slot), self.object)?;
+        Ok(pointer)
     }
 }

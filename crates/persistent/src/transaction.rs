@@ -12,14 +12,17 @@ use crate::reserved::Reserved;
 pub struct Transaction<'a> {
     heap: &'a PersistentHeap,
     tx: RawTx<'a>,
+    /// The first refusal, for the commit.
+    refused: Result<(), Error>,
 }
 
 impl<'a> Transaction<'a> {
     pub(crate) fn begin(heap: &'a PersistentHeap) -> Result<Self, Error> {
-        Ok(Self { heap, tx: heap.raw().begin()? })
+        Ok(Self { heap, tx: heap.raw().begin()?, refused: Ok(()) })
     }
 
     pub(crate) fn commit(self) -> Result<(), Error> {
+        self.refused?;
         self.tx.commit()
     }
 
@@ -37,12 +40,17 @@ impl<'a> Transaction<'a> {
         Ok(self.publish(slot, reserved))
     }
 
-    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`].
-    pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
+    pub fn alloc_array_to<T: Persist>(&mut self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
+        let reserved = self.heap.reserve_array(values)?;
+        Ok(self.publish(slot, reserved))
+    }
+
+    /// Links an object of [`PersistentHeap::reserve`] or [`PersistentHeap::reserve_array`]. The
+    /// commit refuses one of another heap.
+    pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, reserved: Reserved<'a, T>) -> PPtr<T> {
         let pointer = reserved.pointer();
-        if let Some(object) = reserved.take() {
-            self.tx.publish(slot_of(slot), object);
-        }
+        let published = self.tx.publish(slot_of(slot), reserved.into_object());
+        self.refused = self.refused.and(published);
         pointer
     }
 

@@ -1,5 +1,6 @@
 //! Bad input gives an error that names it, and a heap as before.
 
+use craton_persistent::raw::Change;
 use craton_persistent::{Error, FileError, HeapError, HeapOptions, PPtr, PersistentHeap, Slot, persist};
 use std::fs;
 
@@ -151,4 +152,102 @@ fn a_panic_in_a_transaction_undoes_it() {
     assert!(ended.is_err());
     assert_eq!(heap.get(n), Ok(1));
     heap.check().expect("the heap is whole");
+}
+
+/// Two heaps in new files of the folder.
+fn two(folder: &tempfile::TempDir) -> [PersistentHeap; 2] {
+    ["a.heap", "b.heap"].map(|name| options().create(folder.path().join(name)).expect("a new heap"))
+}
+
+#[test]
+fn objects_reserved_in_another_heap_are_refused_and_free_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [heap, other] = two(&folder);
+    let slot: Slot<u64> = heap.add_root("slot").expect("a root");
+    let second: Slot<u64> = heap.add_root("second").expect("a root");
+    let old = heap.alloc_to(slot, &1).expect("room");
+    let raw_slot = craton_persistent::raw::Slot(slot.offset());
+    // Both heaps' next objects lie at the same place.
+    let mine = heap.reserve(&2u64).expect("room");
+    let before = [heap.stats().small, other.stats().small];
+
+    let mut batch = heap.batch();
+    batch.alloc(second, &3).expect("room");
+    batch.publish(slot, other.reserve(&4u64).expect("room"));
+    assert_eq!(batch.commit(), Err(Error::OtherHeap));
+    let refused: Result<(), Error> = heap.transaction(|tx| {
+        tx.alloc_to(second, &5)?;
+        tx.set(old, &6)?;
+        tx.publish(slot, other.reserve(&7u64)?);
+        Ok(())
+    });
+    assert_eq!(refused, Err(Error::OtherHeap));
+    for size in [16, 100_000] {
+        let object = || other.raw().reserve(size).expect("room");
+        assert_eq!(heap.raw().publish(raw_slot, object()), Err(Error::OtherHeap));
+        assert_eq!(heap.raw().replace(raw_slot, object()), Err(Error::OtherHeap));
+        let changes = vec![Change::Publish { slot: raw_slot, object: object() }];
+        assert_eq!(heap.raw().commit(changes), Err(Error::OtherHeap));
+        let mut tx = heap.raw().begin().expect("a transaction");
+        assert_eq!(tx.publish(raw_slot, object()), Err(Error::OtherHeap));
+        tx.commit().expect("an empty transaction");
+    }
+    assert_eq!(Error::OtherHeap.to_string(), "the object was reserved in another heap");
+
+    assert_eq!((heap.get(slot), heap.get(old), heap.get(second)), (Ok(old), Ok(1), Ok(PPtr::NULL)));
+    drop(mine);
+    for (heap, small) in [&heap, &other].into_iter().zip(before) {
+        heap.check().expect("the heap is whole");
+        assert_eq!(heap.stats().small, small);
+    }
+    // All places are free again: they serve, once each.
+    for heap in [heap, other] {
+        let slots: Vec<Slot<u64>> = (0..200).map(|i| heap.add_root(&format!("{i}")).expect("a root")).collect();
+        let places = slots.iter().map(|slot| heap.alloc_to(*slot, &8).expect("room").offset());
+        let places: std::collections::BTreeSet<u64> = places.collect();
+        assert_eq!(places.len(), slots.len());
+        heap.check().expect("the heap is whole");
+        heap.close().expect("an end");
+    }
+}
+
+persist! {
+    struct Named { next: PPtr<Named>, name: PPtr<[u8]>, marks: PPtr<[u32]> }
+}
+
+#[test]
+fn a_transaction_makes_texts_and_arrays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let heap = options().create(folder.path().join("a.heap")).expect("a new heap");
+    let list: Slot<Named> = heap.add_root("list").expect("a root");
+    let push = |name: &str, fails: bool| {
+        heap.transaction(|tx| {
+            let value = Named { next: heap.get(list)?, name: PPtr::NULL, marks: PPtr::NULL };
+            let node = tx.alloc_to(list, &value)?;
+            tx.publish(node.field(Named::name), heap.reserve_array(name.as_bytes())?);
+            tx.alloc_array_to(node.field(Named::marks), &[1u32, 2, 3])?;
+            if fails { Err(Error::Null) } else { Ok(()) }
+        })
+    };
+    push("first", false).expect("a transaction");
+    assert_eq!(push("undone", true), Err(Error::Null));
+    push("second", false).expect("a transaction");
+    let (mut names, mut at) = (Vec::new(), heap.get(list).expect("the root"));
+    while !at.is_null() {
+        let node = heap.get(at).expect("a node");
+        assert_eq!(heap.values(node.marks), Ok(vec![1, 2, 3]));
+        names.push(heap.values(node.name).expect("a name"));
+        at = node.next;
+    }
+    assert_eq!(names, [b"second".as_slice(), b"first"]);
+    heap.check().expect("the heap is whole");
+    assert_eq!(heap.stats().small, 6);
+    let mut batch = heap.batch();
+    batch.free(heap.get(list).expect("the root").field(Named::marks));
+    batch.commit().expect("a batch");
+    let mut batch = heap.batch();
+    batch.alloc_array(heap.get(list).expect("the root").field(Named::marks), &[4u32; 2]).expect("room");
+    batch.commit().expect("a batch");
+    let node = heap.get(heap.get(list).expect("the root")).expect("a node");
+    assert_eq!(heap.values(node.marks), Ok(vec![4, 4]));
 }

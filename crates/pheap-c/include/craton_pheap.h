@@ -79,7 +79,8 @@ enum craton_pheap_error {
     CRATON_PHEAP_OTHER_JOURNAL = 34, /* the journal is of another heap, or of this one at another time */
     CRATON_PHEAP_MISSING = 40,       /* no such file or folder */
     CRATON_PHEAP_EXISTS = 41,        /* the file exists, or the device holds a heap */
-    CRATON_PHEAP_IN_USE = 42,        /* open already, here or in another process */
+    CRATON_PHEAP_IN_USE = 42,        /* open already, here or in another process; or a killed process
+                                        has not ended yet: try again */
     CRATON_PHEAP_NOT_A_FILE = 43,    /* a folder, a socket, or another kind without contents */
     CRATON_PHEAP_READ_ONLY = 44,     /* a read-only file system */
     CRATON_PHEAP_DENIED = 45,        /* the user may not */
@@ -188,7 +189,8 @@ int craton_pheap_promise(craton_pheap *heap);
  * error (a full disk) the last sync point stands, and the next call tries again. */
 int craton_pheap_sync(craton_pheap *heap);
 
-/* Gives free memory back to the system. Call it every 50 ms or so, where that matters. */
+/* Gives free memory back to the system. Call it every 50 ms or so, where that matters. The file keeps
+ * its length until craton_pheap_close: the address of a freed object stays mapped. */
 int craton_pheap_maintain(craton_pheap *heap);
 
 /* Roots */

@@ -4,9 +4,9 @@
 
 use crate::call::on;
 use crate::code::Failure;
-use crate::handle::{Held, Pheap};
+use crate::handle::Pheap;
 use craton_persistent::HeapError;
-use craton_persistent::raw::Change;
+use craton_persistent::raw::{Change, Reserved};
 use std::ffi::{c_int, c_void};
 
 #[repr(C)]
@@ -22,7 +22,7 @@ const PUBLISH: c_int = 1;
 const FREE: c_int = 2;
 const SET: c_int = 3;
 
-fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>, Result<(), Failure>) {
+fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Reserved<'a>>, Result<(), Failure>) {
     let (mut objects, mut result) = (Vec::new(), Ok(()));
     for (i, change) in changes.iter().enumerate() {
         let checked = match change.kind {
@@ -76,7 +76,7 @@ fn commit(heap: &Pheap, changes: &[CratonPheapChange]) -> Result<(), Failure> {
         return Err(HeapError::TooMany { parts: count, most }.into());
     }
     checked?;
-    let mut objects = objects.into_iter().filter_map(Held::take);
+    let mut objects = objects.into_iter();
     let mut parts = Vec::with_capacity(count);
     for change in changes {
         let (slot, value) = (heap.slot(change.slot)?, change.value);

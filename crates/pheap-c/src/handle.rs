@@ -1,6 +1,6 @@
 //! An open heap.
 //!
-//! **Unsafe.** Takes the heap's address from C.
+//! **Unsafe.** Takes the heap's address from C, and keeps objects without their heap's lifetime.
 
 use crate::code::Failure;
 use craton_persistent::Report;
@@ -13,11 +13,11 @@ const OPEN: u64 = u64::from_le_bytes(*b"PHEAPOPN");
 
 pub struct Pheap {
     mark: AtomicU64,
+    /// The program holds only their addresses. Dropped before their heap.
+    reserved: Mutex<HashMap<u64, Reserved<'static>>>,
     pub raw: RawHeap,
     pub report: Report,
     path: String,
-    /// The program holds only their addresses.
-    reserved: Mutex<HashMap<u64, Reserved>>,
     pub transactions: AtomicUsize,
     is_unsound: AtomicBool,
 }
@@ -94,37 +94,25 @@ impl Pheap {
         }
     }
 
-    pub fn reserved(&self) -> MutexGuard<'_, HashMap<u64, Reserved>> {
+    /// # Safety
+    /// The heap stays in its place until it has no reserved objects.
+    pub unsafe fn keep(&self, object: Reserved<'_>) {
+        // SAFETY: by the contract the heap outlives the object.
+        let object = unsafe { std::mem::transmute::<Reserved<'_>, Reserved<'static>>(object) };
+        self.reserved().insert(object.at().0, object);
+    }
+
+    pub fn reserved(&self) -> MutexGuard<'_, HashMap<u64, Reserved<'static>>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
+    /// Given up by the program: dropped, it is free.
+    pub fn take_reserved<T>(&self, object: *const T) -> Result<Reserved<'_>, Failure> {
         if object.is_null() {
             return Err(Failure::Argument("the object", "is null"));
         }
         let missing = Failure::NotReserved(object as usize);
         let offset = self.offset(object)?;
-        let object = self.reserved().remove(&offset).ok_or(missing)?;
-        Ok(Held { heap: self, object: Some(object) })
-    }
-}
-
-/// Given up by the program: dropped, it is free.
-pub struct Held<'a> {
-    heap: &'a Pheap,
-    object: Option<Reserved>,
-}
-
-impl Held<'_> {
-    pub fn take(mut self) -> Option<Reserved> {
-        self.object.take()
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        if let Some(object) = self.object.take() {
-            self.heap.raw.cancel(object);
-        }
+        self.reserved().remove(&offset).ok_or(missing)
     }
 }

@@ -148,12 +148,13 @@ pub unsafe extern "C" fn craton_pheap_close(heap: *mut Pheap) -> c_int {
     let open = unsafe { Box::from_raw(heap) };
     let path = open.path().to_owned();
     run("craton_pheap_close", &path, || {
+        let reserved = std::mem::take(&mut *open.reserved());
         if open.is_unsound() {
-            // The next opening repairs it.
+            // The next opening repairs it, and frees the objects.
+            std::mem::forget(reserved);
             return Err(Failure::Panicked("in an earlier call".to_owned()));
         }
-        let reserved: Vec<_> = open.reserved().drain().collect();
-        reserved.into_iter().for_each(|(_, object)| open.raw.cancel(object));
+        drop(reserved);
         Ok(open.raw.close()?)
     })
 }

@@ -60,7 +60,6 @@ pub unsafe extern "C" fn craton_pheap_alloc_with(
             let at = reserved.at().0;
             let status = constructor(heap.pointer(at), argument);
             if status != 0 {
-                heap.raw.cancel(reserved);
                 return Err(Failure::Cancelled(status));
             }
             heap.raw.publish(slot, reserved)?;

@@ -18,7 +18,7 @@ pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, o
             }
             let reserved = heap.raw.reserve(size as u64)?;
             let at = reserved.at().0;
-            heap.reserved().insert(at, reserved);
+            heap.keep(reserved);
             tell(heap, at, object);
             Ok(())
         })
@@ -46,8 +46,7 @@ pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64
     unsafe {
         on("craton_pheap_publish", heap, |heap| {
             let object = heap.take_reserved(object)?;
-            let slot = heap.slot(slot)?;
-            object.take().map_or(Ok(()), |object| Ok(heap.raw.publish(slot, object)?))
+            Ok(heap.raw.publish(heap.slot(slot)?, object)?)
         })
     }
 }
@@ -60,8 +59,7 @@ pub unsafe extern "C" fn craton_pheap_replace(heap: *const Pheap, slot: *mut u64
     unsafe {
         on("craton_pheap_replace", heap, |heap| {
             let object = heap.take_reserved(object)?;
-            let slot = heap.slot(slot)?;
-            object.take().map_or(Ok(()), |object| Ok(heap.raw.replace(slot, object)?))
+            Ok(heap.raw.replace(heap.slot(slot)?, object)?)
         })
     }
 }

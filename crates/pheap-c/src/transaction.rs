@@ -85,11 +85,7 @@ pub unsafe extern "C" fn craton_pheap_tx_publish(tx: *mut PheapTx, slot: *mut u6
     unsafe {
         within("craton_pheap_tx_publish", tx, |heap, tx| {
             let object = heap.take_reserved(object)?;
-            let slot = heap.slot(slot)?;
-            if let Some(object) = object.take() {
-                tx.publish(slot, object);
-            }
-            Ok(())
+            Ok(tx.publish(heap.slot(slot)?, object)?)
         })
     }
 }

@@ -83,6 +83,7 @@ struct Inner {
     reclaimed: Decay,
     retained: Decay,
     can_shrink: bool,
+    keeps_length: bool,
     can_discard: bool,
     /// The file's largest size.
     most: u64,
@@ -108,6 +109,7 @@ impl Extents {
             reclaimed: Decay::new(),
             retained: Decay::new(),
             can_shrink: true,
+            keeps_length: false,
             can_discard: true,
             most: u64::MAX,
         };
@@ -191,8 +193,17 @@ impl Extents {
         self.lock().most = most;
     }
 
+    /// Until [`cut_kept`](Self::cut_kept).
     pub fn keep_length(&self) {
-        self.lock().can_shrink = false;
+        self.lock().keeps_length = true;
+    }
+
+    /// Cuts what [`keep_length`](Self::keep_length) has kept.
+    pub fn cut_kept<M: Medium + Space>(&self, medium: &M, now_ms: u64) {
+        let mut inner = self.lock();
+        if std::mem::take(&mut inner.keeps_length) {
+            inner.shorten(medium, now_ms);
+        }
     }
 
     /// Call before any line of `epoch` is written.

@@ -240,6 +240,7 @@ impl<M: Medium + Space> Heap<M> {
             self.write_bits();
         }
         self.settle();
+        self.extents.cut_kept(&self.medium, self.now_ms.load(Ordering::Relaxed));
         self.extents.close(&self.medium);
         let mut state = self.lock_state();
         state.phase = Phase::Closed;
@@ -295,8 +296,8 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
-    /// Free memory at the end stays in the file, without a place on the disk: a reader without a
-    /// lock may be there.
+    /// Until the heap is closed, free memory at the end stays in the file, without a place on the
+    /// disk: a reader without a lock may be there.
     pub fn keep_length(&self) {
         self.extents.keep_length();
     }

@@ -111,6 +111,13 @@ impl Record {
         }
     }
 
+    pub fn cut_kept<M: Medium + Space>(&self, medium: &M, now_ms: u64) {
+        match self {
+            Self::Log(extents) => extents.cut_kept(medium, now_ms),
+            Self::Frames(frames) => frames.cut_kept(medium, now_ms),
+        }
+    }
+
     /// Frames have no log that could outlive an epoch.
     pub fn begin_epoch(&self, epoch: u64) {
         if let Self::Log(extents) = self {

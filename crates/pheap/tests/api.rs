@@ -1,6 +1,7 @@
 //! Effects and refusals of each call.
 
 use crate::common::{create, options, slots_of, table};
+use craton_base::Medium;
 use craton_pheap::{Config, Error, Heap, Model, Offset, Slot};
 use craton_sim::{SimCached, SimMedium};
 
@@ -140,4 +141,44 @@ fn rings_take_at_most_an_eighth_of_a_heap_if_they_can() {
     let halves = [0, 4 << 20, 8 << 20, 31 << 20, 32 << 20, 1 << 40].map(|bytes| Config::half_for(64, bytes));
     assert_eq!(halves, [8, 64, 128, 256, 512, 512]);
     assert_eq!(Config::half_for(1, 1 << 20), 512);
+}
+
+/// Its file has the same length while the heap is open, and less once it is closed.
+fn keeps_its_length<const F: bool>(model: Model, keeps: bool) {
+    let (medium, heap) = create::<F>(model, 64 << 20);
+    if keeps {
+        heap.keep_length();
+    }
+    let slots = table(&heap, 4);
+    slots.iter().for_each(|slot| {
+        heap.alloc_to(*slot, 6 << 20).unwrap();
+    });
+    let len = medium.len();
+    slots.iter().for_each(|slot| heap.free_from(*slot).unwrap());
+    heap.settle();
+    for now in (0..60_000).step_by(50) {
+        heap.maintain(now);
+        assert!(!keeps || medium.len() == len, "{} bytes of {len} after {now} ms", medium.len());
+    }
+    if !keeps {
+        assert!(medium.len() < len / 2, "{} bytes of {len}", medium.len());
+    }
+    heap.check().unwrap();
+    let heap = reopen(heap);
+    assert!(medium.len() < len / 2, "{} bytes of {len} when closed", medium.len());
+    let slots = slots_of(Offset(heap.read(heap.root(b"table").unwrap().slot.0)), 4);
+    slots.iter().for_each(|slot| {
+        heap.alloc_to(*slot, 6 << 20).unwrap();
+    });
+    heap.check().unwrap();
+}
+
+#[test]
+fn a_heap_that_keeps_its_length_is_cut_when_it_is_closed() {
+    for model in [Model::Log, Model::Gc, Model::Frames] {
+        for keeps in [false, true] {
+            keeps_its_length::<true>(model, keeps);
+            keeps_its_length::<false>(model, keeps);
+        }
+    }
 }

@@ -69,6 +69,17 @@ fn copy_out<M: Medium>(medium: &M, at: u64, into: &mut [u8]) {
     let (mut at, mut rest) = (at, into);
     while !rest.is_empty() {
         let skip = (at % 8) as usize;
+        let whole = if skip == 0 { rest.len() / 8 } else { 0 };
+        if whole > 0
+            && let Some(words) = medium.words(at, whole)
+        {
+            for (word, to) in words.iter().zip(rest.as_chunks_mut::<8>().0) {
+                // ORDERING: as below.
+                *to = word.load(Ordering::Acquire).to_le_bytes();
+            }
+            (at, rest) = (at + 8 * whole as u64, &mut rest[8 * whole..]);
+            continue;
+        }
         let len = (8 - skip).min(rest.len());
         // ORDERING: pairs with the release in `Medium::store`: a pointer's object is initialised.
         let word = medium.word(at - skip as u64).load(Ordering::Acquire).to_le_bytes();
@@ -82,18 +93,21 @@ fn copy_in<M: Medium>(medium: &M, at: u64, bytes: &[u8]) {
     let (mut at, mut rest) = (at, bytes);
     while !rest.is_empty() {
         let skip = (at % 8) as usize;
+        if skip == 0 && rest.len() >= 8 {
+            let (words, end) = rest.as_chunks::<8>();
+            for (at, word) in (at..).step_by(8).zip(words) {
+                medium.store(at, u64::from_le_bytes(*word));
+            }
+            (at, rest) = (at + 8 * words.len() as u64, end);
+            continue;
+        }
         let len = (8 - skip).min(rest.len());
         let (mut value, mut mask) = ([0; 8], [0; 8]);
         value[skip..skip + len].copy_from_slice(&rest[..len]);
         mask[skip..skip + len].fill(0xff);
         let (value, mask) = (u64::from_le_bytes(value), u64::from_le_bytes(mask));
-        let word = at - skip as u64;
-        if len == 8 {
-            medium.store(word, value);
-        } else {
-            // Other threads may store to the rest of the word.
-            medium.update(word, value, mask & !value);
-        }
+        // Other threads may store to the rest of the word.
+        medium.update(at - skip as u64, value, mask & !value);
         (at, rest) = (at + len as u64, &rest[len..]);
     }
 }

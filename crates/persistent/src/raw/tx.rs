@@ -1,9 +1,9 @@
 //! Transactions on ranges and objects.
 
-use super::RawHeap;
+use super::{RawHeap, Reserved};
 use crate::error::Error;
 use crate::media::{AnyTx, each};
-use craton_pheap::{Offset, Reserved, Slot};
+use craton_pheap::{Offset, Slot};
 
 /// A transaction. Dropped, it is undone.
 pub struct RawTx<'a> {
@@ -53,8 +53,11 @@ impl RawTx<'_> {
         open!(self, tx => tx.alloc(slot, size))
     }
 
-    pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
-        note!(self, tx => tx.publish(slot, reserved));
+    /// Refuses an object of another heap, which is then free there.
+    pub fn publish(&mut self, slot: Slot, reserved: Reserved<'_>) -> Result<(), Error> {
+        let object = reserved.take_for(self.raw)?;
+        note!(self, tx => tx.publish(slot, object));
+        Ok(())
     }
 
     /// Frees the slot's object at the commit, and stores a value.

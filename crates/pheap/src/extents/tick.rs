@@ -77,7 +77,7 @@ impl Inner {
         }
     }
 
-    fn shorten<M: Medium + Space>(&mut self, medium: &M, now_ms: u64) {
+    pub(super) fn shorten<M: Medium + Space>(&mut self, medium: &M, now_ms: u64) {
         let last = self.map.last().map(|node| self.map.nodes[node]).filter(|last| last.state == State::Retained);
         let pages = last.map_or(0, |last| last.pages);
         let excess = self.retained.excess(now_ms, pages);
@@ -88,7 +88,7 @@ impl Inner {
         let cut = last.end() - end;
         let is_due = cut >= LEAST_CUT || cut == pages && cut > 0;
         // E5.
-        if !is_due || !self.can_shrink || last.epoch > self.settled {
+        if !is_due || !self.can_shrink || self.keeps_length || last.epoch > self.settled {
             return;
         }
         match medium.resize(end * PAGE_BYTES) {

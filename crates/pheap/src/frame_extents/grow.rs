@@ -121,15 +121,14 @@ impl FrameExtents {
         if wanted <= end {
             return false;
         }
-        let resize = |pages: u64| medium.resize(data + pages * PAGE_BYTES).is_ok();
-        if !resize(wanted) && !resize(needed.min(wanted)) {
+        // The table first: a longer file never becomes shorter again here.
+        let grow = |pages: u64| {
+            self.back_table(medium, end..pages).is_ok() && medium.resize(data + pages * PAGE_BYTES).is_ok()
+        };
+        if !grow(wanted) && !grow(needed.min(wanted)) {
             return false;
         }
         let now = self.pages_of(medium);
-        if self.back_table(medium, end..now).is_err() {
-            let _ = medium.resize(data + end * PAGE_BYTES);
-            return false;
-        }
         zone.put(end as usize..now as usize);
         // ORDERING: pairs with the acquire in `end`.
         self.end.store(now, Ordering::Release);

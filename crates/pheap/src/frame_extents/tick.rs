@@ -4,6 +4,7 @@
 use super::FrameExtents;
 use super::zone::Zone;
 use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
+use crate::sync::MutexGuard;
 use craton_base::{Medium, Space, SpaceError};
 use std::sync::PoisonError;
 
@@ -19,13 +20,15 @@ pub(super) struct Decays {
     retained: Decay,
     can_discard: bool,
     can_shrink: bool,
+    keeps_length: bool,
     /// Time and settled epoch.
     last: Option<(u64, u64)>,
 }
 
 impl Decays {
     pub fn new() -> Self {
-        Self { reclaimed: Decay::new(), retained: Decay::new(), can_discard: true, can_shrink: true, last: None }
+        let (reclaimed, retained) = (Decay::new(), Decay::new());
+        Self { reclaimed, retained, can_discard: true, can_shrink: true, keeps_length: false, last: None }
     }
 }
 
@@ -62,8 +65,23 @@ impl FrameExtents {
         self.shorten(&zone, &mut decays, now_ms);
     }
 
+    /// Until [`cut_kept`](Self::cut_kept).
     pub fn keep_length(&self) {
-        self.decays.lock().unwrap_or_else(PoisonError::into_inner).can_shrink = false;
+        self.lock_decays().keeps_length = true;
+    }
+
+    /// Cuts what [`keep_length`](Self::keep_length) has kept.
+    pub fn cut_kept<M: Medium + Space>(&self, medium: &M, now_ms: u64) {
+        let mut decays = self.lock_decays();
+        if std::mem::take(&mut decays.keeps_length)
+            && let Ok(zone) = self.zone(medium)
+        {
+            self.shorten(&zone, &mut decays, now_ms);
+        }
+    }
+
+    fn lock_decays(&self) -> MutexGuard<'_, Decays> {
+        self.decays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn reclaimed_pages(&self) -> u64 {
@@ -96,7 +114,7 @@ impl FrameExtents {
         // The file keeps a unit, or it cannot be opened.
         let excess = decays.retained.excess(now_ms, idle).min(self.end().saturating_sub(UNIT_PAGES));
         let cut = excess / UNIT_PAGES * UNIT_PAGES;
-        if !decays.can_shrink || cut < LEAST_CUT.min(idle) || cut == 0 {
+        if !decays.can_shrink || decays.keeps_length || cut < LEAST_CUT.min(idle) || cut == 0 {
             return;
         }
         match self.cut(zone, cut) {
