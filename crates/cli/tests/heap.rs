@@ -180,8 +180,9 @@ fn wrong_usage_has_status_2() {
         (&["create", &file, "--lanes", "0"][..], "--lanes"),
         (&["create", &file, "--stripes", "9"], "--stripes"),
         (&["create", &file, "--model", "trees"], "log, gc, frames"),
-        (&["create", &file, "--most", "5"], "cannot have most bytes 5; give more"),
+        (&["create", &file, "--most", "5"], "5 is not possible as the most bytes of a heap of 64 lanes; give more"),
         (&["create", &file, "--most", "1000000T"], "; give less"),
+        (&["create", &file, "--most", "0"], "--most 0: give the most bytes"),
         (&["create", &file, "--most", "big"], "such as 64M"),
         (&["check"], "<HEAP>"),
         (&["chekc", &file], "did you mean `craton heap check`?"),
@@ -245,8 +246,11 @@ fn a_shortened_file_is_damaged() {
     let checked = heap(&["check", &file]);
     assert_eq!(checked.status, 1);
     assert!(checked.out.contains("damaged: log entry of an extent"), "{}", checked.out);
-    fails(&["stats", &file], &file, "damaged: log entry");
-    fails(&["repair", &file, "--yes"], &file, "damaged: log entry");
+    for args in [vec!["stats", &file], vec!["dump", &file], vec!["compact", &file], vec!["repair", &file, "--yes"]] {
+        fails(&args, &file, "damaged: log entry");
+        let said = heap(&args).err;
+        assert!(said.contains(" (unit ") && said.ends_with("restore a copy of the file\n"), "{said}");
+    }
 }
 
 #[test]

@@ -103,14 +103,14 @@ impl Config {
             true => Ok(()),
             false => Err(Error::Config { what, value }),
         };
-        within("lanes", self.lanes.into(), 1, 64)?;
-        within("lines of half a ring", self.half.into(), 8, 4096)?;
-        within("stripes", self.stripes.into(), 1, 8)?;
+        within("the number of lanes", self.lanes.into(), 1, 64)?;
+        within("the lines of half a ring", self.half.into(), 8, 4096)?;
+        within("the number of stripes", self.stripes.into(), 1, 8)?;
         let places = self.places();
         if self.most != 0 {
-            within("most bytes", self.most, places.data() + UNIT, 1 << OFFSET_BITS)?;
+            within("the most bytes", self.most, places.data() + UNIT, 1 << OFFSET_BITS)?;
         }
-        within("bytes at most", limit, places.data() + UNIT, 1 << OFFSET_BITS)
+        within("the limit", limit, places.data() + UNIT, 1 << OFFSET_BITS)
     }
 }
 

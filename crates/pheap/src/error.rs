@@ -75,7 +75,7 @@ impl fmt::Display for Error {
             Self::RootInUse { slot } => write!(f, "the root at {slot:#x} still holds an object"),
             Self::RootName { len } => write!(f, "a root's name has 1 to 39 bytes, not {len}"),
             Self::RootsFull => write!(f, "the table of roots is full"),
-            Self::Config { what, value } => write!(f, "a heap cannot have {what} {value}"),
+            Self::Config { what, value } => write!(f, "{value} is not possible as {what} of a heap"),
             Self::NotAHeap { found } => write!(f, "no persistent heap: it begins with {found:#x}"),
             Self::Version { found, known } => write!(f, "a heap of version {found}; this library knows {known}"),
             Self::Damaged { what, at } => write!(f, "damaged: {what} at {at:#x}"),

@@ -60,9 +60,9 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
 fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
     let path = &args.file;
     let model = Model::parse(&args.model).unwrap_or(Model::Log);
-    // 0 would mean that there is no limit.
     let most = match args.most {
-        Some(most) => most.max(1),
+        Some(0) => return Err(Failure::Usage("--most 0: give the most bytes of the heap, such as 1G".to_owned())),
+        Some(most) => most,
         None if model == Model::Frames => FRAMES_MOST,
         None => 0,
     };
@@ -79,7 +79,7 @@ fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
     let row = made.map_err(|why| match why {
         Error::Config { what, value } => {
             let other = if value > 1 << 40 { "less" } else { "more" };
-            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give {other}", args.lanes))
+            Failure::Usage(format!("{value} is not possible as {what} of a heap of {} lanes; give {other}", args.lanes))
         }
         why => file::broken(path, why),
     })?;

@@ -1,12 +1,13 @@
 //! A heap file by its path: how to open it, and what is wrong with it.
 
+use super::view;
 use crate::failure::Failure;
 use crate::output::is_one_file;
 use craton_lab::format::plural;
 use craton_os::PersistentFile;
 use craton_os::disk_file::{JOURNAL_EXTENSION, check_journal};
 use craton_os::persistent_file::{Access, FileError, FileOptions, Room};
-use craton_pheap::Error;
+use craton_pheap::{Error, Identity};
 use std::ffi::CString;
 use std::fmt::Display;
 use std::fs;
@@ -53,6 +54,11 @@ pub fn broken(path: &Path, why: Error) -> Failure {
         }
         Error::Version { found, known } => {
             failed(path, format!("a heap of version {found} of the format; this program knows version {known}"))
+        }
+        Error::Damaged { at, .. } => {
+            let identity = view::map(path).ok().and_then(|view| Identity::read(&view).ok());
+            let region = identity.map_or(String::new(), |identity| format!(" ({})", identity.place_of(at)));
+            failed(path, format!("{why}{region}; cannot be repaired: restore a copy of the file"))
         }
         Error::Truncated { len, needed } => {
             failed(path, format!("too small: {len} bytes; the heap needs at least {needed}"))

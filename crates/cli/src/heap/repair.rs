@@ -53,7 +53,7 @@ pub fn repair(path: &Path, yes: bool, lose_journal: bool, json: Option<&mut Outp
         }
         (false, _) => {
             let opened = view::open_whole(path)?;
-            opened.heap.verify().map_err(|why| hopeless(path, why))?;
+            opened.heap.verify().map_err(|why| file::broken(path, why))?;
             Some(Recovery::new(&opened.identity, &opened.report))
         }
     };
@@ -61,19 +61,12 @@ pub fn repair(path: &Path, yes: bool, lose_journal: bool, json: Option<&mut Outp
     if yes && is_needed && !is_on_disk {
         let opened = file::open(path, Access::ReadWrite, ROOM)?;
         let done = opened.with_medium(WriteBackChoice::Auto, Recover).map_err(|why| file::refused(path, why))?;
-        done.map_err(|why| hopeless(path, why))?;
+        done.map_err(|why| file::broken(path, why))?;
     }
     let is_repaired = yes && (is_needed || is_on_disk);
     let row = Row { file: path.to_string_lossy().into_owned(), is_repaired, journal_bytes, lost_journal, recovery };
     show(&text(&row, yes), "heap repair", row, json)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn hopeless(path: &Path, why: Error) -> Failure {
-    match why {
-        Error::Damaged { .. } => file::failed(path, format!("{why}; cannot be repaired: restore a copy of the file")),
-        why => file::broken(path, why),
-    }
 }
 
 fn text(row: &Row, yes: bool) -> String {
@@ -117,8 +110,8 @@ fn on_disk(path: &Path, loses_journal: bool) -> Result<Recovery, Failure> {
     let options = DiskOptions { loses_journal, ..DiskOptions::new(1 << 40) };
     let medium = DiskFile::open(&file::c_path(path)?, options).map_err(|why| file::refused(path, why))?;
     let identity = Identity::read(&medium).map_err(|why| file::broken(path, why))?;
-    let (heap, report) = Heap::open(medium, Options::default()).map_err(|why| hopeless(path, why))?;
-    heap.verify().map_err(|why| hopeless(path, why))?;
+    let (heap, report) = Heap::open(medium, Options::default()).map_err(|why| file::broken(path, why))?;
+    heap.verify().map_err(|why| file::broken(path, why))?;
     let medium = heap.close();
     medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| file::refused(path, why))?;
     Ok(Recovery::new(&identity, &report))

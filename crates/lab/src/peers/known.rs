@@ -89,7 +89,8 @@ const fn installed(
 const DEBIAN_MIMALLOC: (&str, &str) = ("libmimalloc.so.2.0", "libmimalloc2.0");
 const DEBIAN_JEMALLOC: (&str, &str) = ("libjemalloc.so.2", "libjemalloc2");
 const DEBIAN_TCMALLOC: (&str, &str) = ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
-const NO_PVALLOC: Option<&str> = Some("has no pvalloc: memory of glibc's would reach its free");
+const NO_PVALLOC: Option<&str> =
+    Some("lacks pvalloc: a program that calls it gets memory from glibc, and this allocator's free meets it");
 const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
 
 pub const KNOWN: [Known; 20] = [
