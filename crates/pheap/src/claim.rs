@@ -1,9 +1,10 @@
 //! Claims: of two frees of one object at once, one succeeds. A free claims its object before it
 //! commits a line, and then checks that the slot still holds it.
 //!
-//! **Limit.** On a medium without write-back, the first thread's last free without a claim may meet
-//! a second thread's first free of the same object. The object's bit decides between two
-//! `free_from`; a batch succeeds as well, and so do both in a gc heap, which has no bits.
+//! **Limit.** On a medium without write-back, or in a gc heap, the first thread's last free without
+//! a claim may meet a second thread's first free of the same object. The object's bit decides
+//! between two `free_from`; a batch succeeds as well, and so do both in a gc heap, which has no
+//! bits.
 
 use crate::alloc::Found;
 use crate::error::Error;
@@ -13,11 +14,11 @@ use crate::units::Claim;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Without write-back, a thread that is alone need not claim: lines need not be durable before
-    /// bits are cleared.
+    /// A thread that is alone claims only where lines must be durable before bits are cleared: with
+    /// write-back, and not in a gc heap, which has neither.
     #[inline]
     pub(crate) fn claims(&self) -> bool {
-        M::FLUSHES || self.seats.are_many()
+        M::FLUSHES && self.sup.model.is_logged() || self.seats.are_many()
     }
 
     /// If the object is still there.
