@@ -144,15 +144,13 @@ impl Log {
         for generation in [generation, generation + 1] {
             let i = (generation % 2) as usize;
             let file = &self.files[i];
-            let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
-            let words: Vec<u64> = header.chunks(8).map(word_of).collect();
-            let [least, session] = [3, 6].map(|i| words.get(i).copied().unwrap_or(0));
-            if words != self.header(generation, least, session) {
+            let head = Head::read(&**file)?.filter(|head| head.generation == generation && head.uuid == self.uuid);
+            let Some(Head { least, session, .. }) = head else {
                 if is_needed {
                     return Err(ReplayError::Missing(i));
                 }
                 break;
-            }
+            };
             let len = file.size().map_err(system)?;
             if len < least {
                 return Err(ReplayError::Cut(i, len, least));
@@ -187,13 +185,8 @@ impl Log {
     pub fn newest(&self) -> Result<Option<u64>, StoreError> {
         let mut newest = None;
         for file in &self.files {
-            let bytes = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
-            let words: Vec<u64> = bytes.chunks(8).map(word_of).collect();
-            if let [_, _, generation, least, _, _, session, _] = words[..]
-                && words == self.header(generation, least, session)
-            {
-                newest = newest.max(Some(generation));
-            }
+            let head = Head::read(&**file)?.filter(|head| head.uuid == self.uuid);
+            newest = newest.max(head.map(|head| head.generation));
         }
         Ok(newest)
     }
@@ -202,11 +195,12 @@ impl Log {
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
         let file = &self.files[(generation % 2) as usize];
         let len = file.size().map_err(system)?;
-        let mut header = self.header(generation, len.max(FIRST), self.session).map(u64::to_le_bytes).concat();
+        let head = Head { generation, least: len.max(FIRST), uuid: self.uuid, session: self.session };
+        let mut bytes = head.words().map(u64::to_le_bytes).concat();
         if len < FIRST {
-            header.resize(FIRST as usize, 0);
+            bytes.resize(FIRST as usize, 0);
         }
-        file.write(0, &header).and_then(|()| file.sync()).map_err(system)
+        file.write(0, &bytes).and_then(|()| file.sync()).map_err(system)
     }
 
     /// So that flushes find blocks in place.
@@ -305,10 +299,6 @@ impl Log {
         Ok(())
     }
 
-    fn header(&self, generation: u64, least: u64, session: u64) -> [u64; HEADER_WORDS] {
-        checked([MAGIC, VERSION, generation, least, self.uuid as u64, (self.uuid >> 64) as u64, session])
-    }
-
     fn tail(&self) -> MutexGuard<'_, Tail> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -318,22 +308,37 @@ impl Log {
     }
 }
 
-fn checked(words: [u64; HEADER_WORDS - 1]) -> [u64; HEADER_WORDS] {
-    let check = check_of(&words.map(u64::to_le_bytes).concat(), words[2], 0);
-    let [a, b, c, d, e, f, g] = words;
-    [a, b, c, d, e, f, g, check]
+struct Head {
+    generation: u64,
+    /// Bytes that the file has at least.
+    least: u64,
+    uuid: u128,
+    session: u64,
+}
+
+impl Head {
+    fn words(&self) -> [u64; HEADER_WORDS] {
+        let Self { generation, least, uuid, session } = *self;
+        let words = [MAGIC, VERSION, generation, least, uuid as u64, (uuid >> 64) as u64, session];
+        let check = check_of(&words.map(u64::to_le_bytes).concat(), generation, 0);
+        let [a, b, c, d, e, f, g] = words;
+        [a, b, c, d, e, f, g, check]
+    }
+
+    /// `None`: not whole, or of another version.
+    fn read(file: &dyn LogFile) -> Result<Option<Self>, StoreError> {
+        let bytes = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
+        let words: Vec<u64> = bytes.chunks(8).map(word_of).collect();
+        let [_, _, generation, least, low, high, session, _] = words[..] else { return Ok(None) };
+        let head = Self { generation, least, uuid: u128::from(low) | u128::from(high) << 64, session };
+        Ok((words == head.words()).then_some(head))
+    }
 }
 
 /// Of any heap.
 pub fn holds_records(file: &dyn LogFile) -> Result<bool, StoreError> {
-    let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
-    let words: Vec<u64> = header.chunks(8).map(word_of).collect();
-    match words.first_chunk() {
-        Some(first) if first[..2] == [MAGIC, VERSION] && words == checked(*first) => {
-            Ok(read_frame(file, first[2] ^ first[6], FIRST)?.is_some())
-        }
-        _ => Ok(false),
-    }
+    let Some(Head { generation, session, .. }) = Head::read(file)? else { return Ok(false) };
+    Ok(read_frame(file, generation ^ session, FIRST)?.is_some())
 }
 
 fn frame_bytes(frame: &[u8]) -> u64 {

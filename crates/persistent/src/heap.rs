@@ -66,8 +66,8 @@ impl HeapOptions {
     }
 
     /// Repairs a heap that was not closed. [`FileError::InUse`](crate::FileError): another process
-    /// has it open, or a killed one has not ended yet; try again then. There is no read-only
-    /// opening.
+    /// has it open, or the kernel is still ending a killed one: try again. A heap cannot be opened
+    /// to be read alone.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))

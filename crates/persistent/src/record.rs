@@ -80,6 +80,18 @@ pub const fn has_pointers(layout: &Layout) -> bool {
     any
 }
 
+/// Of the hash of a struct's name, and a text and a number of each field.
+#[doc(hidden)]
+pub const fn tag(mut hash: u64, fields: &[(&str, u64)]) -> u64 {
+    let mut i = 0;
+    while i < fields.len() {
+        hash = crate::hash(hash, fields[i].0.as_bytes());
+        hash = crate::hash(hash, &fields[i].1.to_le_bytes());
+        i += 1;
+    }
+    hash
+}
+
 /// The struct must have the field.
 #[doc(hidden)]
 pub const fn index(layout: &Layout, name: &str) -> usize {
@@ -150,31 +162,19 @@ macro_rules! persist {
             const BYTES: u64 = $crate::record::bytes(Self::FIELDS);
             const ALIGN: u64 = $crate::record::align(Self::FIELDS);
             const HAS_POINTERS: bool = $crate::record::has_pointers(Self::FIELDS);
-            const TAG: u64 = {
-                let hash = <Self as $crate::Persist>::NAME;
-                $(
-                    let hash = $crate::hash(hash, concat!("|", stringify!($field), ":").as_bytes());
-                    let hash = $crate::hash(hash, &<$type as $crate::Persist>::TAG.to_le_bytes());
-                )*
-                hash
-            };
-            const LAYOUT: u64 = {
-                let hash = <Self as $crate::Persist>::NAME;
-                $(
-                    let hash = $crate::hash(hash, concat!("|", stringify!($field), ":").as_bytes());
-                    let hash = $crate::hash(hash, &<$type as $crate::Persist>::LAYOUT.to_le_bytes());
-                )*
-                hash
-            };
+            const TAG: u64 = $crate::record::tag(<Self as $crate::Persist>::NAME, &[$((
+                concat!("|", stringify!($field), ":"),
+                <$type as $crate::Persist>::TAG,
+            )),*]);
+            const LAYOUT: u64 = $crate::record::tag(<Self as $crate::Persist>::NAME, &[$((
+                concat!("|", stringify!($field), ":"),
+                <$type as $crate::Persist>::LAYOUT,
+            )),*]);
             const NAME: u64 = $crate::hash($crate::HASH, stringify!($name).as_bytes());
-            const OLD_TAG: u64 = {
-                let hash = <Self as $crate::Persist>::NAME;
-                $(
-                    let hash = $crate::hash(hash, concat!("|", stringify!($field), ":", stringify!($type)).as_bytes());
-                    let hash = $crate::hash(hash, &<$type as $crate::Persist>::BYTES.to_le_bytes());
-                )*
-                hash
-            };
+            const OLD_TAG: u64 = $crate::record::tag(<Self as $crate::Persist>::NAME, &[$((
+                concat!("|", stringify!($field), ":", stringify!($type)),
+                <$type as $crate::Persist>::BYTES,
+            )),*]);
 
             #[inline]
             fn encode(&self, to: &mut [u8]) {

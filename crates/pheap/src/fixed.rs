@@ -62,6 +62,10 @@ impl<M: Medium + Space> Heap<M> {
     /// alone. After a crash either both are stored or none; in a gc heap the slot alone may be, if
     /// they share a line. An error returns the object to the heap.
     pub fn publish_fixed(&self, slot: Slot, reserved: Reserved, word: Slot, value: u64) -> Result<(), Error> {
+        if let Err(error) = self.check_two(slot, word) {
+            self.cancel(reserved);
+            return Err(error);
+        }
         let contents = if M::FLUSHES { reserved.contents } else { Some((0, 0)) };
         let (number, object, (words, check)) = match (&reserved.what, contents) {
             (What::Small(number, object), Some(contents)) if self.sup.model.is_logged() && !object.is_guest() => {
@@ -70,16 +74,15 @@ impl<M: Medium + Space> Heap<M> {
             (what, _) => {
                 let is_small = matches!(what, What::Small(..));
                 self.medium.fence();
-                if is_small && !self.sup.model.is_logged() && is_one_line(slot, word) {
-                    return self.publish_unlogged(slot, reserved, word, value);
+                if is_small && !self.sup.model.is_logged() && slot.0 / LINE_BYTES == word.0 / LINE_BYTES {
+                    // Lines of slots are void here, since batches settle them.
+                    self.enter_cache().lane.count_reserved(-1);
+                    self.store_durably(&[(slot.0, reserved.at().0), (word.0, value)]);
+                    return Ok(());
                 }
                 return self.link([Part::Alloc(slot, reserved), Part::Set(word, value)]);
             }
         };
-        if let Err(error) = self.check_two(slot, word) {
-            self.cancel(reserved);
-            return Err(error);
-        }
         let guard = self.enter(1);
         guard.lane.count_reserved(-1);
         let fixed = Fixed { len: (SIZES[number] / 16) as u16, mid: object.mid(), words, check };
@@ -93,19 +96,4 @@ impl<M: Medium + Space> Heap<M> {
         self.check_slot(word)?;
         if slot == word { Err(Error::Twice { at: slot.0 }) } else { Ok(()) }
     }
-
-    /// The contents are durable. Lines of slots are void here, since batches settle them.
-    fn publish_unlogged(&self, slot: Slot, reserved: Reserved, word: Slot, value: u64) -> Result<(), Error> {
-        if let Err(error) = self.check_two(slot, word) {
-            self.cancel(reserved);
-            return Err(error);
-        }
-        self.enter_cache().lane.count_reserved(-1);
-        self.store_durably(&[(slot.0, reserved.at().0), (word.0, value)]);
-        Ok(())
-    }
-}
-
-fn is_one_line(slot: Slot, word: Slot) -> bool {
-    slot.0 / LINE_BYTES == word.0 / LINE_BYTES
 }

@@ -28,13 +28,18 @@ pub fn refused(path: &Path, why: FileError) -> Failure {
     match why {
         _ if path.is_dir() => failed(path, "is a folder; give the path of a heap file"),
         FileError::Missing if journal(path).is_some() => {
-            failed(path, format!("no such file, but {name}.journal is there: restore the heap"))
+            failed(path, format!("no such file, but {} is there: restore the heap", journal_path(path).display()))
         }
         FileError::Missing => failed(path, format!("no such file; `craton heap create {name}` makes one")),
         // The journal's state says more.
         FileError::LeftOpen => refuse_journal(path).err().unwrap_or_else(|| failed(path, why)),
-        FileError::NoJournal => failed(path, format!("{}: {}", no_journal(path), lose_journal(path))),
-        FileError::Journal | FileError::OtherJournal => failed(path, format!("{name}.journal: {why}")),
+        FileError::NoJournal => {
+            let journal = journal_path(path).display().to_string();
+            let what = format!("not closed; its last sync point was in {journal}, which is missing or empty");
+            let step = format!("restore it, or `craton heap repair {name} --lose-journal` goes on without it");
+            failed(path, format!("{what}: {step}"))
+        }
+        FileError::Journal | FileError::OtherJournal => failed(&journal_path(path), why),
         FileError::Length(bytes) if bytes < LEAST => {
             failed(path, format!("too small for a heap: {}", plural(bytes, "byte")))
         }
@@ -77,8 +82,12 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     real.as_deref().unwrap_or(path).with_added_extension(end)
 }
 
+fn journal_path(path: &Path) -> PathBuf {
+    beside(path, JOURNAL_EXTENSION)
+}
+
 pub fn journal(path: &Path) -> Option<PathBuf> {
-    Some(beside(path, JOURNAL_EXTENSION)).filter(|journal| journal.exists())
+    Some(journal_path(path)).filter(|journal| journal.exists())
 }
 
 /// Only craton-kv can redo its log, and would find it void after a repair.
@@ -99,15 +108,6 @@ pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> 
         }
         _ => Ok(()),
     }
-}
-
-fn no_journal(path: &Path) -> String {
-    let journal = beside(path, JOURNAL_EXTENSION).display().to_string();
-    format!("not closed; its last sync point was in {journal}, which is missing or empty")
-}
-
-fn lose_journal(path: &Path) -> String {
-    format!("restore it, or `craton heap repair {} --lose-journal` goes on without it", path.display())
 }
 
 /// The journal holds later contents, or is not the file's.
