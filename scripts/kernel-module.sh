@@ -3,8 +3,9 @@
 # runs page frames beside the kernel's buddy allocator.
 #   scripts/kernel-module.sh [CPUS [JSON-FILE]]    default: 2 CPUs
 #   scripts/kernel-module.sh lines                 cache lines and instructions of single operations
-#   scripts/kernel-module.sh turns [CPUS]          the same of CPUs that take turns, 8 by default: lines
-#                                                  that move between them, instructions under the zone's lock
+#   scripts/kernel-module.sh turns [CPUS]          the same of CPUs that take turns, 8 by default and 16
+#                                                  at most: lines that move between them, instructions
+#                                                  under the zone's lock
 #   scripts/kernel-module.sh test                  a short run, one with a planted bug, and the lines
 # Debian's packages are fetched by apt-get into target/linux-guest, not installed.
 # UNIT=instructions: a nanosecond in the output is an instruction of any CPU; CPUs take turns.
@@ -13,18 +14,47 @@
 # version of Debian's kernel, as 6.1.0-32-cloud-amd64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${CARGO_TARGET_DIR:-target}/linux-guest
-mkdir -p "$folder"
-folder=$(readlink -f "$folder")
+. scripts/emulator.sh
 accel=${ACCEL:-tcg} unit=${UNIT:-time} qemu=${QEMU:-qemu-system-x86_64}
+rounds=${ROUNDS:-3}
 
 give_up() {
   echo "$0: $*" >&2
   exit 1
 }
-for tool in "$qemu:qemu-system-x86" gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
-  command -v "${tool%:*}" >/dev/null || give_up "${tool%:*} is not installed; Debian and Ubuntu: apt-get install ${tool#*:}"
-done
+
+usage() {
+  echo "usage: $0 [CPUS [JSON-FILE]] | lines | turns [CPUS] | test" >&2
+  exit 2
+}
+
+# Before anything is fetched or built.
+check_arguments() {
+  local what=${1:-2} cpus=2 most=255 whose="QEMU's machine has"
+  case "$what" in
+    lines | test) [ $# = 1 ] || usage ;;
+    turns) [ $# -le 2 ] || usage; cpus=${2:-8} most=16 whose="the plugin counts" ;; # MOST_CPUS in lines.c
+    *[!0-9]*) usage ;;
+    *) [ $# -le 2 ] || usage; cpus=$what ;;
+  esac
+  [[ $cpus =~ ^[1-9][0-9]{0,2}$ ]] && [ "$cpus" -le "$most" ] || give_up "$cpus CPUs: $whose 1 to $most"
+  [[ $rounds =~ ^[1-9][0-9]{0,3}$ ]] || give_up "ROUNDS=$rounds: a number from 1 to 9999"
+  case "$accel $unit" in
+    "tcg instructions") unit_options=(-icount shift=0,sleep=off) ;;
+    "tcg time" | "kvm time") ;;
+    *) give_up "ACCEL=$accel UNIT=$unit: ACCEL is tcg or kvm, UNIT is time, or with tcg instructions" ;;
+  esac
+  [ "$accel" = tcg ] || [ -w /dev/kvm ] || give_up "ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated"
+  local tool
+  for tool in "$qemu:qemu-system-x86" gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
+    command -v "${tool%:*}" >/dev/null || give_up "${tool%:*} is not installed; Debian and Ubuntu: apt-get install ${tool#*:}"
+  done
+}
+unit_options=()
+check_arguments "$@"
+
+. scripts/guest-folder.sh
+
 # The kernel, its headers and the tools that build modules, at one version.
 fetch() {
   local image=${KERNEL:+linux-image-$KERNEL} headers
@@ -81,21 +111,19 @@ INIT
 memory=1G
 # guest SECONDS CPUS MODULE-OPTIONS QEMU-OPTION…: its lines of JSON
 guest() {
-  local limit=$1 cpus=$2 options=$3
+  local limit=$1 cpus=$2 options=$3 status=0 trace
   shift 3
-  timeout "$limit" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -no-reboot \
+  trace=$((65536 / cpus)) # of each CPU, which does not start without it
+  watch_script
+  timeout --foreground "$limit" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -no-reboot \
+    -pidfile "$pid_file" \
     -serial stdio "${unit_options[@]}" -kernel "$folder/root-$version/boot/vmlinuz-$version" -initrd "$folder/initramfs.gz" \
-    -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr no5lvl panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=64M module: $options" "$@" </dev/null |
-    sed -unE 's/^.*craton: (.*[^\r])\r?$/\1/p'
+    -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr no5lvl panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=${trace}K module: $options" "$@" </dev/null |
+    tee "$folder/console" | sed -unE 's/^.*craton: (.*[^\r])\r?$/\1/p' || status=$?
+  leave_script
+  [ "$status" != 124 ] || echo "$0: the guest did not end within $limit s" >&2
+  return "$status"
 }
-
-unit_options=()
-case "$accel $unit" in
-  "tcg instructions") unit_options=(-icount shift=0,sleep=off) ;;
-  "tcg time" | "kvm time") ;;
-  *) give_up "ACCEL=$accel UNIT=$unit: ACCEL is tcg or kvm, UNIT is time, or with tcg instructions" ;;
-esac
-[ "$accel" = tcg ] || [ -w /dev/kvm ] || give_up "ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated"
 
 # lines CPUS MODULE-OPTIONS: sections of marked operations, joined with what the plugin counted.
 lines() {
@@ -104,7 +132,7 @@ lines() {
   said=$(guest 500 "$1" "$2" -plugin "$folder/lines.so,out=$counts")
   grep -q '"step":"done"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
   grep -q "\"step\":\"memory\".*\"cpus\":$1}" <<<"$said" ||
-    give_up "not all of $1 CPUs started in the kernel's ten seconds: is this machine busy?"
+    give_up "not all of $1 CPUs started: they have ten seconds each, so is this machine busy?"
   local line section counted
   grep '"step":"section"' <<<"$said" | while read -r line; do
     section=$(sed -E 's/.*"section":([0-9]+).*/\1/' <<<"$line")
@@ -113,9 +141,9 @@ lines() {
   done
 }
 
-refuses() { # TEXT VARIABLE=VALUE: before anything is built
+refuses() { # TEXT VARIABLE=VALUE [CPUS]: before anything is built
   local said
-  if said=$(env "$2" scripts/kernel-module.sh 1 2>&1) || ! grep -qF "$1" <<<"$said"; then
+  if said=$(env "$2" scripts/kernel-module.sh "${3:-1}" 2>&1) || ! grep -qF "$1" <<<"$said"; then
     give_up "expected \"$1\" with $2, got: $said"
   fi
 }
@@ -138,6 +166,9 @@ case "${1:-2}" in
     refuses "no-such-qemu is not installed" QEMU=no-such-qemu
     refuses "apt-get cannot download linux-image-6.1.0-0-cloud-amd64, linux-headers-6.1.0-0-cloud-amd64" KERNEL=6.1.0-0-cloud-amd64
     refuses "ACCEL is tcg or kvm" ACCEL=hvf
+    refuses "a number from 1 to 9999" ROUNDS=none
+    refuses "0 CPUs: QEMU's machine has 1 to 255" ROUNDS=1 0
+    refuses "256 CPUs: QEMU's machine has 1 to 255" ROUNDS=1 256
     [ -w /dev/kvm ] || refuses "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
     said=$(guest 120 1 "rounds=1 mib=4000")
     grep -q "MiB of contiguous memory are free, and mib=4000 were asked for" <<<"$said" || { echo "$said" >&2; give_up "the module did not say that memory is short"; }
@@ -152,8 +183,8 @@ case "${1:-2}" in
     grep -q '"allocator":"buddy".*"locked":[1-9]' <<<"$said" || { echo "$said" >&2; give_up "the plugin saw no instruction under the zone's lock"; }
     echo "the module passes its checks beside Linux's allocator, and finds what is planted"
     ;;
-  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 lines|turns|test" ;;
   *)
-    guest 2400 "${1:-2}" "rounds=${ROUNDS:-3}" | tee "${2:-/dev/null}"
+    guest 2400 "${1:-2}" "rounds=$rounds" | tee "$folder/said" ${2:+"$2"}
+    grep -q '"step":"done"' "$folder/said" || give_up "the guest did not come to its end; $folder/console has what it said"
     ;;
 esac

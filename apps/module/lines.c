@@ -275,11 +275,24 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 	}
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
+/* The begin of QEMU's qemu_info_t. */
+struct machine {
+	const char *target;
+	int least_version, version;
+	bool is_system;
+	int cpus, most_cpus;
+};
+
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const struct machine *machine, int argc,
+								char **argv)
 {
 	const char *path = argc > 0 && !strncmp(argv[0], "out=", 4) ? argv[0] + 4 : NULL;
 
 	out = path ? fopen(path, "w") : NULL;
+	if (machine->is_system && machine->most_cpus > MOST_CPUS) {
+		fprintf(stderr, "lines.so: the guest has %d CPUs, and the plugin counts %d at most\n", machine->most_cpus, MOST_CPUS);
+		return -1;
+	}
 	if (!out) {
 		fprintf(stderr, "lines.so: out=FILE is missing, or %s cannot be written to\n", path ? path : "no file");
 		return -1;

@@ -101,7 +101,6 @@ static const struct allocator allocators[] = {
 	{ "craton", frames_get, frames_get, frames_put },
 };
 
-/* Takes `mib` of contiguous memory: blocks of the largest order, until a run is long enough. */
 static int by_number(const void *a, const void *b)
 {
 	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
@@ -109,6 +108,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Takes `mib` of contiguous memory: the longest run of the largest blocks that are free. */
 static int alloc_range(void)
 {
 	unsigned long wanted = mib * 256ul / BLOCK_FRAMES, most = totalram_pages() / BLOCK_FRAMES, i;
@@ -236,6 +236,9 @@ static int check_frames(void)
 		pr_info("craton: {\"step\":\"check\",\"frames\":%lu}\n", got);
 	return result;
 }
+
+enum { BULK, RANDOM, REPEAT, BENCHMARKS };
+static const char *const names[BENCHMARKS] = { "bulk", "random", "repeat" };
 
 /* One benchmark on some CPUs at once. */
 struct crew {
@@ -461,18 +464,22 @@ static int run_crew(struct crew *crew, bool pairs, u64 ps[2])
 	return result;
 }
 
-static int bench(const char *name, unsigned int cpus, unsigned int order, unsigned int round)
+static int bench(unsigned int which, unsigned int cpus, unsigned int order, unsigned int round)
 {
 	/* Half of the range. */
 	unsigned long count = blocks * BLOCK_FRAMES / 2 / cpus >> order;
-	bool pairs = name[0] == 'r' && name[1] == 'e';
+	bool pairs = which == REPEAT;
 	/* Large orders have few blocks: several passes make a figure. */
 	unsigned int passes = pairs ? 1 : clamp_t(unsigned int, LEAST_BLOCKS / (count * cpus + 1), 1, 32);
 	unsigned int i, pass;
 	int result;
 
+	/* A CPU would have no block. */
+	if (!pairs && count == 0)
+		return 0;
 	for (i = 0; i < ARRAY_SIZE(allocators); i++) {
-		struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus, .count = count, .random = name[1] == 'a' };
+		struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus, .count = count,
+				     .random = which == RANDOM };
 		u64 ps[2] = {}, of_pass[2];
 
 		for (pass = 0; pass < passes; pass++) {
@@ -484,10 +491,10 @@ static int bench(const char *name, unsigned int cpus, unsigned int order, unsign
 		}
 		if (pairs)
 			pr_info("craton: {\"step\":\"bench\",\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"cpus\":%u,\"round\":%u,\"pair_ps\":%llu}\n",
-				name, allocators[i].name, order, cpus, round, ps[0]);
+				names[which], allocators[i].name, order, cpus, round, ps[0]);
 		else
 			pr_info("craton: {\"step\":\"bench\",\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"cpus\":%u,\"round\":%u,\"get_ps\":%llu,\"put_ps\":%llu}\n",
-				name, allocators[i].name, order, cpus, round, ps[0], ps[1]);
+				names[which], allocators[i].name, order, cpus, round, ps[0], ps[1]);
 		cond_resched();
 	}
 	return 0;
@@ -555,7 +562,7 @@ static int mark_all(void)
 /* What CPUs share: bulk, random and repeat of CPUs that take turns, 1 to all. */
 static int mark_turns(void)
 {
-	unsigned int i, order, cpus, name;
+	unsigned int i, order, cpus, which;
 	int result = check_frames();
 
 	/* All memory of a guest below 3 GiB is in one zone, but for 16 MiB. */
@@ -564,14 +571,14 @@ static int mark_turns(void)
 	for (i = 0; !result && i < ARRAY_SIZE(allocators); i++)
 		for (order = 0; !result && order <= CRATON_FRAMES_HUGE_ORDER; order += CRATON_FRAMES_HUGE_ORDER)
 			for (cpus = 1; !result && cpus <= num_online_cpus(); cpus *= 2)
-				for (name = 0; !result && name < 3; name++) {
+				for (which = 0; !result && which < BENCHMARKS; which++) {
 					/* More than per-CPU lists hold. */
 					struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus,
 							     .count = order ? 16 : 4096,
-							     .random = name == 1, .marked = true };
+							     .random = which == RANDOM, .marked = true };
 					u64 none[2];
 
-					result = run_crew(&crew, name == 2, none);
+					result = run_crew(&crew, which == REPEAT, none);
 				}
 	if (!result)
 		result = check_all_free("the marks");
@@ -672,8 +679,7 @@ out:
 
 static int run_all(void)
 {
-	static const char *const names[] = { "bulk", "random", "repeat" };
-	unsigned int cpus, order, name, round;
+	unsigned int cpus, order, which, round;
 	int result = 0;
 
 	for (order = 0; order < order_count; order++)
@@ -682,12 +688,11 @@ static int run_all(void)
 			return -EINVAL;
 		}
 	result = check_frames();
-
 	for (round = 0; !result && round < rounds; round++)
 		for (cpus = 1; !result && cpus <= num_online_cpus(); cpus *= 2)
 			for (order = 0; !result && order < order_count; order++)
-				for (name = 0; !result && name < ARRAY_SIZE(names); name++)
-					result = bench(names[name], cpus, orders[order], round);
+				for (which = 0; !result && which < BENCHMARKS; which++)
+					result = bench(which, cpus, orders[order], round);
 	if (!result)
 		result = check_all_free("the benchmarks");
 	if (!result)

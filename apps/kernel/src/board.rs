@@ -19,6 +19,14 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"crtboard");
 /// Before the states: magic, address of the first huge frame, number of states.
 pub const HEAD: usize = 24;
 
+/// Where a guest's address lies in the file that is its memory. QEMU's machine `pc` places what is
+/// beyond 3 GiB at 4 GiB, if the guest has 3.5 GiB or more; the file has no such hole.
+pub fn offset_in_file(address: u64, file_bytes: u64) -> u64 {
+    const GIB: u64 = 1 << 30;
+    let has_hole = file_bytes >= 7 * GIB / 2;
+    if has_hole && address >= 4 * GIB { address - GIB } else { address }
+}
+
 const GUESTS: u8 = 0;
 const OFFERED: u8 = 1;
 const TAKING: u8 = 2;

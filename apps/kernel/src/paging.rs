@@ -1,7 +1,8 @@
 //! Page tables of x86-64, four levels, built of frames as they are needed.
 //!
 //! **Threads.** One at a time changes tables; CPUs read them at any moment, so an entry is written
-//! whole. The caller flushes translation caches after [`PageTables::unmap`].
+//! whole. The caller flushes translation caches after [`PageTables::unmap`], before any CPU reuses
+//! the frames of tables that became empty: the guest changes tables while one CPU runs.
 //! **Failure.** A refused call changes no translation.
 
 use core::fmt;
@@ -125,6 +126,7 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
         if level != size.level() || !at.is_multiple_of(size.bytes()) {
             return Err(wrong);
         }
+        // ORDERING: pairs with the processor's walk, which reads the entry once.
         entry.store(0, Ordering::Release);
         self.prune(at);
         Ok(found & ADDRESS & !(size.bytes() - 1))
@@ -177,6 +179,7 @@ impl<'f, F: TableFrames> PageTables<'f, F> {
     /// The lowest first.
     fn prune(&self, at: u64) {
         while let Some((entry, table)) = self.empty_below(at) {
+            // ORDERING: pairs with the processor's walk: unlinked before the table's frame is free.
             entry.store(0, Ordering::Release);
             self.frames.put(table);
         }

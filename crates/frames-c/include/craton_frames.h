@@ -8,7 +8,10 @@
  * A call may wait until another call has made a few writes. An interrupt handler that interrupted
  * that call would wait for ever: if handlers call too, turn interrupts off around each call.
  *
- * Results below 0 are -enum craton_frames_error; the state is then as before. */
+ * Results below 0 are -enum craton_frames_error; the state is then as before. `of` is a state of
+ * craton_frames_init; no function checks that.
+ *
+ * kernel.c beside this folder is a whole program that uses them; docs/kernel.md says how to link it. */
 #ifndef CRATON_FRAMES_H
 #define CRATON_FRAMES_H
 
@@ -35,8 +38,8 @@ enum craton_frames_error {
   CRATON_FRAMES_OFFLINE = 7,       /* in a huge frame that was reclaimed */
   CRATON_FRAMES_NOT_OFFLINE = 8,   /* it was not reclaimed */
   CRATON_FRAMES_BAD_CPU = 9,       /* not below the number of CPUs */
-  CRATON_FRAMES_BAD_BUFFER = 10,   /* too short, or no multiple of 64 */
-  CRATON_FRAMES_BAD_SIZE = 11,     /* no frames, no CPUs, or 2^36 frames or more */
+  CRATON_FRAMES_BAD_BUFFER = 10,   /* missing, too short, or no multiple of 64 */
+  CRATON_FRAMES_BAD_SIZE = 11,     /* no frames or CPUs, 2^36 frames or more, above 2^16 CPUs */
   CRATON_FRAMES_BROKEN = 12,       /* craton_frames_validate: the state contradicts itself */
 };
 
@@ -65,15 +68,16 @@ struct craton_frames_stats {
 size_t craton_frames_size(size_t frames, size_t cpus);
 
 /* Begins a state in `buffer`, at a multiple of 64, which is the state's until it is no longer used.
- * Returns 0 and sets *out, which points into the buffer. */
+ * Returns 0 and sets *out, which points into the buffer. `begin` other than FREE is ALLOCATED. */
 int craton_frames_init(void *buffer, size_t bytes, size_t frames, size_t cpus,
                        enum craton_frames_begin begin, struct craton_frames **out);
 
-/* 2^order frames; returns the first. */
+/* 2^order frames; returns the first. A `kind` that is unknown is UNMOVABLE. */
 long craton_frames_get(const struct craton_frames *of, unsigned order, enum craton_frames_kind kind,
                        size_t cpu);
 
-/* Frees a block, or an aligned part of one. Of two frees of a frame at once, one succeeds. */
+/* Frees a block, or an aligned part of one, on any CPU. Of two frees of a frame at once, one
+ * succeeds. */
 int craton_frames_put(const struct craton_frames *of, size_t frame, unsigned order, size_t cpu);
 
 /* Allocates any range, if all of it is free; frees any range, if all of it is allocated. */
@@ -86,7 +90,7 @@ int craton_frames_drain(const struct craton_frames *of, size_t cpu);
 /* Takes a wholly free huge frame, the first from about `near` on, and marks it offline: for a
  * hypervisor, or for memory that is unplugged. Returns its first frame. */
 long craton_frames_reclaim(const struct craton_frames *of, size_t near);
-/* An offline huge frame is free again. */
+/* The offline huge frame whose first frame is `frame` is free again. */
 int craton_frames_online(const struct craton_frames *of, size_t frame);
 
 /* 0: a get of this order was refused, and nothing was freed since; 1: a get may succeed. One load, for

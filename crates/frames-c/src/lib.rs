@@ -36,8 +36,8 @@ const TEXTS: [&core::ffi::CStr; 13] = [
     c"the frame lies in a huge frame that was reclaimed",
     c"the huge frame was not reclaimed",
     c"the CPU is not below the number of CPUs",
-    c"the buffer is too short, or no multiple of 64",
-    c"a state has at least one frame and one CPU, and less than 2^36 frames",
+    c"the buffer is missing, too short, or no multiple of 64",
+    c"a state has 1 to 2^36 - 1 frames and 1 to 2^16 CPUs",
     c"the state contradicts itself",
 ];
 
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn craton_frames_init(
 ) -> c_int {
     let Some(sizes) = sizes(frames, cpus) else { return -BAD_SIZE };
     let Some([rows, children, trees, index, locals, end]) = offsets(&sizes) else { return -BAD_SIZE };
-    if buffer.is_null() || !buffer.addr().is_multiple_of(LINE) || bytes < end {
+    if out.is_null() || buffer.is_null() || !buffer.addr().is_multiple_of(LINE) || bytes < end {
         return -BAD_BUFFER;
     }
     let init = if begin == 0 { Init::Free } else { Init::Allocated };

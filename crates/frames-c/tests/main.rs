@@ -101,6 +101,7 @@ fn wrong_buffers_and_sizes_are_refused() {
         assert_eq!(craton_frames_init(at, bytes - 1, 512, 1, 0, &mut state), -10);
         assert_eq!(craton_frames_init(at.add(8), bytes, 512, 1, 0, &mut state), -10);
         assert_eq!(craton_frames_init(std::ptr::null_mut(), bytes, 512, 1, 0, &mut state), -10);
+        assert_eq!(craton_frames_init(at, bytes, 512, 1, 0, std::ptr::null_mut()), -10);
         assert_eq!(craton_frames_init(at, bytes, 0, 1, 0, &mut state), -11);
     }
     assert!(state.is_null());

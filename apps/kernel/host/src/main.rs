@@ -3,7 +3,7 @@
 //!
 //! **Unsafe.** Maps a file that another process changes; it reads and writes atomics alone.
 
-use craton_kernel::board::{Board, HEAD, MAGIC};
+use craton_kernel::board::{Board, HEAD, MAGIC, offset_in_file};
 use rustix::fs::{FallocateFlags, fallocate, fstat};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::fs::{File, OpenOptions};
@@ -100,14 +100,16 @@ fn open(path: &std::ffi::OsStr) -> Result<File, String> {
 
 struct Found {
     base: u64,
+    file_bytes: u64,
     board: Board<'static>,
 }
 
-/// From address 0 on, below the machine's hole at 3 GiB.
 fn map(file: &File, address: u64) -> Result<Found, String> {
+    let file_bytes = fstat(file).map_err(|error| error.to_string())?.st_size as u64;
     let flags = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, which stays; both sides use atomics alone.
-    let at = unsafe { mmap(std::ptr::null_mut(), 4096, flags, MapFlags::SHARED, file, address) };
+    let at =
+        unsafe { mmap(std::ptr::null_mut(), 4096, flags, MapFlags::SHARED, file, offset_in_file(address, file_bytes)) };
     let at = at.map_err(|error| format!("the board at {address:#x} of the memory's file: {error}"))?;
     // SAFETY: a page of atomic words, for ever.
     let head = unsafe { std::slice::from_raw_parts(at.cast::<AtomicU64>(), HEAD / 8) };
@@ -118,17 +120,18 @@ fn map(file: &File, address: u64) -> Result<Found, String> {
     let len = (head[2].load(Ordering::Relaxed) as usize).min(4096 - HEAD);
     // SAFETY: as above, in the same page.
     let states = unsafe { std::slice::from_raw_parts(at.cast::<AtomicU8>().add(HEAD), len) };
-    Ok(Found { base: head[1].load(Ordering::Relaxed), board: Board::new(states) })
+    Ok(Found { base: head[1].load(Ordering::Relaxed), file_bytes, board: Board::new(states) })
 }
 
 fn take_offers(file: File, found: Found, counts: &Counts) {
-    let Found { base, board } = found;
+    let Found { base, file_bytes, board } = found;
     while !counts.is_over.load(Ordering::Relaxed) {
         let mut at = 0;
         while at < board.len() {
             let run = (at..board.len()).take_while(|frame| board.begin_taking(*frame)).count();
             if run > 0 {
-                let (begin, bytes) = (base + at as u64 * HUGE, run as u64 * HUGE);
+                // No run crosses the hole below 4 GiB, which is never free.
+                let (begin, bytes) = (offset_in_file(base + at as u64 * HUGE, file_bytes), run as u64 * HUGE);
                 let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 if let Err(error) = fallocate(&file, how, begin, bytes) {
                     // The memory stays; the guest may use it again all the same.

@@ -1,7 +1,7 @@
 //! All CPUs of the machine: their start, and jobs for some of them at once.
 
 use super::faults;
-use super::machine::{in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
+use super::machine::{self, in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// As `CPUS` in boot.s.
@@ -63,7 +63,7 @@ pub fn start() -> Result<usize, Refused> {
         unsafe { core::ptr::copy_nonoverlapping(begin, TRAMPOLINE as *mut u8, len) };
         const TO_ALL_OTHERS: u32 = 0xc_4000;
         write_controller(0x300, TO_ALL_OTHERS | 0x500); // init
-        wait(1 << 22);
+        machine::wait(1 << 22);
         write_controller(0x300, TO_ALL_OTHERS | 0x600 | (TRAMPOLINE >> 12) as u32); // startup
         let begin = ticks();
         // ORDERING: pairs with the addition in `begin_other`: that CPU's tables are in use.
@@ -75,13 +75,6 @@ pub fn start() -> Result<usize, Refused> {
         }
     }
     Ok(given)
-}
-
-fn wait(for_ticks: u64) {
-    let begin = ticks();
-    while ticks() - begin < for_ticks {
-        core::hint::spin_loop();
-    }
 }
 
 fn enable_controller() {

@@ -30,6 +30,13 @@ pub fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+pub fn wait(for_ticks: u64) {
+    let begin = ticks();
+    while ticks() - begin < for_ticks {
+        core::hint::spin_loop();
+    }
+}
+
 pub fn has_giant_pages() -> bool {
     // Leaf 0x80000001 exists wherever long mode does.
     core::arch::x86_64::__cpuid(0x8000_0001).edx & 1 << 26 != 0

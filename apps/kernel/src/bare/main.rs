@@ -31,6 +31,8 @@ core::arch::global_asm!(include_str!("boot.s"), options(att_syntax));
 
 /// Firmware and the trampoline of the other CPUs.
 const LOW: Range = Range { begin: 0, end: 1 << 20 };
+/// What `only=high` leaves out, for a test of a machine that has usable memory above 4 GiB alone.
+const BELOW_4_GIB: Range = Range { begin: 0, end: 1 << 32 };
 
 unsafe extern "C" {
     static image_begin: u8;
@@ -49,7 +51,8 @@ unsafe extern "C" fn begin(start: *const Start) -> ! {
     }
     let image = Range { begin: &raw const image_begin as u64, end: &raw const image_end as u64 };
     let info = Range { begin: core::ptr::from_ref(start) as u64, end: core::ptr::from_ref(start) as u64 + 4096 };
-    let usable = Map::new(start.memory(), &[LOW, image, info]).unwrap_or_else(|wrong| fail!("{wrong}"));
+    let low = if start.has("only=high") { BELOW_4_GIB } else { LOW };
+    let usable = Map::new(start.memory(), &[low, image, info]).unwrap_or_else(|wrong| fail!("{wrong}"));
     let end = usable.ranges().last().map_or(0, |range| range.end);
     let mapped = physical::map_to_itself(end);
     let usable = usable.except(Range { begin: mapped, end: u64::MAX }).unwrap_or_else(|wrong| fail!("{wrong}"));

@@ -1,7 +1,7 @@
 //! The host takes back what the guest does not use, and the guest uses it again.
 
 use super::checks;
-use super::machine::ticks;
+use super::machine::{self, ticks};
 use super::physical::Memory;
 use super::serial::{fail, report};
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -11,6 +11,8 @@ use craton_kernel::memory::FRAME;
 
 const HUGE: usize = 512;
 const WAIT_TICKS: u64 = 1 << 36;
+/// A tenth of a second: the host reads how much memory an idle guest has.
+const REST_TICKS: u64 = 1 << 28;
 const ROUNDS: usize = 3;
 
 pub fn run(memory: &Memory, count: usize, held: usize) {
@@ -40,6 +42,7 @@ pub fn run(memory: &Memory, count: usize, held: usize) {
             core::hint::spin_loop();
         }
         report!("taken", "round": round, "huge_frames": offered);
+        machine::wait(REST_TICKS);
         for frame in 0..frames {
             if board.take_back(frame)
                 && let Err(error) = memory.zone.online(frame * HUGE, 1)

@@ -1,4 +1,4 @@
-use super::Board;
+use super::{Board, offset_in_file};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 fn states(len: usize) -> Vec<AtomicU8> {
@@ -19,6 +19,14 @@ fn a_frame_goes_to_the_host_and_comes_back() {
     board.offer(1);
     assert!(!board.take_back(1), "the host had not come");
     assert!(!board.begin_taking(1));
+}
+
+#[test]
+fn the_file_of_a_large_guest_has_no_hole_below_4_gib() {
+    const GIB: u64 = 1 << 30;
+    assert_eq!(offset_in_file(3 * GIB, 3 * GIB + GIB / 4), 3 * GIB);
+    assert_eq!(offset_in_file(3 * GIB - 1, 5 * GIB), 3 * GIB - 1);
+    assert_eq!([4, 5].map(|gib| offset_in_file(gib * GIB, 5 * GIB)), [3 * GIB, 4 * GIB]);
 }
 
 /// A word stands for each frame's memory.
