@@ -13,9 +13,7 @@ pub type Entry = (Vec<u8>, Vec<u8>);
 impl<S: Store> Tree<S> {
     /// Appends a leaf's pairs from `from` on, and returns where the next leaf begins.
     pub fn scan_leaf(&self, from: &[u8], values: bool, out: &mut Vec<Entry>) -> Result<Option<Box<[u8]>>, StoreError> {
-        let mark = out.len();
         loop {
-            out.truncate(mark);
             let top = self.top.load();
             let place = top.dirs.place(from);
             let dir = &top.dirs.items()[place];
@@ -25,21 +23,36 @@ impl<S: Store> Tree<S> {
                 continue;
             };
             let place_of_leaf = leaves.place(from);
-            let leaf = &leaves.items()[place_of_leaf];
-            let Some(version) = leaf.latch.version() else { continue };
-            let read = self.read_leaf(leaf, values, || leaf.latch.is_same(version), out);
-            if !leaf.latch.is_same(version) {
-                continue;
-            }
-            read?;
-            let mut kept = out.split_off(mark);
-            kept.retain(|(key, _)| &key[..] >= from);
-            kept.sort_unstable();
-            out.append(&mut kept);
             let next = leaves.items().get(place_of_leaf + 1).map(|leaf| leaf.low());
             let next = next.or_else(|| top.dirs.items().get(place + 1).map(|dir| dir.low()));
-            return Ok(next.map(Into::into));
+            if self.scan_range(&leaves.items()[place_of_leaf], from, next, values, out)? {
+                return Ok(next.map(Into::into));
+            }
         }
+    }
+
+    /// Appends a leaf's pairs from `from` on and before `next`. Since the snapshot that has `next`,
+    /// the leaf may have got the range of an empty one behind it, and pairs there: they come next.
+    /// `false`: the leaf has changed.
+    fn scan_range(
+        &self,
+        leaf: &Leaf,
+        from: &[u8],
+        next: Option<&[u8]>,
+        values: bool,
+        out: &mut Vec<Entry>,
+    ) -> Result<bool, StoreError> {
+        let Some(version) = leaf.latch.version() else { return Ok(false) };
+        let mut found = Vec::new();
+        let read = self.read_leaf(leaf, values, || leaf.latch.is_same(version), &mut found);
+        if !leaf.latch.is_same(version) {
+            return Ok(false);
+        }
+        read?;
+        found.retain(|(key, _)| &key[..] >= from && next.is_none_or(|next| &key[..] < next));
+        found.sort_unstable();
+        out.append(&mut found);
+        Ok(true)
     }
 
     fn read_leaf(
@@ -95,3 +108,6 @@ impl<S: Store> Iterator for Range<'_, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

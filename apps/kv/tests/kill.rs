@@ -10,12 +10,15 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const KEYS: u64 = 3000;
 const DEPTH: usize = 24;
 const WRITERS: u64 = 3;
+/// Acknowledged writes before most kills.
+const LEAST: u64 = 40;
 
 /// A key's last acknowledged value, and those of writes in flight.
 type Possible = BTreeMap<u64, Vec<Option<Vec<u8>>>>;
@@ -49,7 +52,8 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, port: u16) {
+    /// `all`: what the writers of a run have acknowledged.
+    fn write(&mut self, port: u16, all: &AtomicU64) {
         let Some(mut client) = Client::new(port) else { return };
         loop {
             let commands: Vec<_> = (0..DEPTH).map(|_| self.next()).collect();
@@ -71,6 +75,7 @@ impl Writer {
                     possible.remove(0);
                 }
                 self.acknowledged += 1;
+                all.fetch_add(1, Relaxed);
             }
         }
     }
@@ -109,16 +114,25 @@ fn kill_often(runs: u64, seed: u64, options: &[&str]) {
             let present: u64 = writers.iter_mut().map(|writer| writer.check(&mut client)).sum();
             assert_eq!(client.ask("DBSIZE"), Some(Reply::Line(format!(":{present}"))));
         }
-        let port = server.port;
+        let (port, all) = (server.port, &AtomicU64::new(0));
         thread::scope(|scope| {
-            writers.iter_mut().for_each(|writer| drop(scope.spawn(move || writer.write(port))));
-            // Mostly long enough for splits.
-            thread::sleep(Duration::from_micros(random.below(if run % 4 == 0 { 2_000 } else { 120_000 })));
+            writers.iter_mut().for_each(|writer| drop(scope.spawn(move || writer.write(port, all))));
+            if run % 4 == 0 {
+                thread::sleep(Duration::from_micros(random.below(2_000)));
+            } else {
+                // Mostly enough for splits.
+                let least = LEAST + random.below(if is_disk { 300 } else { 8_000 });
+                let start = Instant::now();
+                while all.load(Relaxed) < least {
+                    assert!(start.elapsed() < Duration::from_secs(120), "{} of {least} writes", all.load(Relaxed));
+                    thread::sleep(Duration::from_micros(50));
+                }
+            }
             server.kill();
         });
     }
     let acknowledged: u64 = writers.iter().map(|writer| writer.acknowledged).sum();
-    assert!(acknowledged > 20 * runs, "{acknowledged} writes in {runs} runs");
+    assert!(acknowledged >= runs / 2 * LEAST, "{acknowledged} writes in {runs} runs");
     let server = Running::start(&file, options);
     let mut client = Client::new(server.port).unwrap();
     writers.iter_mut().for_each(|writer| _ = writer.check(&mut client));

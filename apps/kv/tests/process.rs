@@ -1,6 +1,6 @@
 //! The program `craton-kv` as a process, and a client.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -59,6 +59,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("server {}: {:?}", self.child.id(), self.child.try_wait());
+        }
         // Mostly ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -80,16 +83,28 @@ pub enum Reply {
     Bulk(Option<Vec<u8>>),
 }
 
+/// On a busy disk a flush can take a minute.
+const MOST_WAIT: Duration = Duration::from_secs(600);
+
+/// `None`: the server is gone.
+fn unless_gone<T>(result: io::Result<T>) -> Option<T> {
+    use ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset};
+    match result {
+        Err(why) if matches!(why.kind(), BrokenPipe | ConnectionRefused | ConnectionReset) => None,
+        result => Some(result.unwrap_or_else(|why| panic!("the server does not answer: {why}"))),
+    }
+}
+
 impl Client {
     pub fn new(port: u16) -> Option<Self> {
-        let socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
-        socket.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
-        socket.set_nodelay(true).ok()?;
+        let socket = unless_gone(TcpStream::connect((Ipv4Addr::LOCALHOST, port)))?;
+        socket.set_read_timeout(Some(MOST_WAIT)).unwrap();
+        socket.set_nodelay(true).unwrap();
         Some(Self { socket, received: Vec::new() })
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> Option<()> {
-        self.socket.write_all(bytes).ok()
+        unless_gone(self.socket.write_all(bytes))
     }
 
     /// `None`: the server is gone.
@@ -124,7 +139,7 @@ impl Client {
 
     fn receive(&mut self) -> Option<()> {
         let mut part = [0; 16 << 10];
-        let len = self.socket.read(&mut part).ok().filter(|len| *len > 0)?;
+        let len = unless_gone(self.socket.read(&mut part)).filter(|len| *len > 0)?;
         self.received.extend_from_slice(&part[..len]);
         Some(())
     }
