@@ -16,16 +16,23 @@
 # cloud kernel has built in, mitigations and all; it takes half an hour to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${CARGO_TARGET_DIR:-target}/linux-guest
-mkdir -p "$folder"
-folder=$(readlink -f "$folder")
-cpus=${CPUS:-2} memory=${MEMORY:-512M} accel=${ACCEL:-tcg} unit=${UNIT:-time} qemu=${QEMU:-qemu-system-x86_64}
+. scripts/emulator.sh
+accel=${ACCEL:-tcg} unit=${UNIT:-time} qemu=${QEMU:-qemu-system-x86_64}
+memory=${MEMORY:-512M} cpus=${CPUS:-$([ "$unit" = time ] && echo 2 || echo 1)}
 package=${LINUX_PACKAGE:-linux-source-6.1}
-source=$folder/source kernel=$folder/kernel${DEBUG:+-debug}${DEBIAN:+-debian}
 
 give_up() {
   echo "$0: $*" >&2
   exit 1
+}
+
+check_usage() {
+  case "$1 $#" in
+    "run "[12]) ;;
+    "run "* | "build 1" | "write "[12] | "parts 1" | "memcached "[12] | "balloon 1" | "test 1") return ;;
+  esac
+  echo "usage: $0 run ZONE|none STEP… | write [JSON-FILE] | parts | memcached [JSON-FILE] | balloon | test | build" >&2
+  exit 2
 }
 
 check_tools() {
@@ -113,9 +120,12 @@ guest() {
   local limit=$1 zone=$2 status=0 console=$folder/console
   shift 2
   [ "$zone" = none ] && zone='' || zone=craton=$zone
-  timeout "$limit" "${before[@]}" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -nic none \
+  watch_script
+  "${before[@]}" timeout --foreground "$limit" "$qemu" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none -nic none \
+    -pidfile "$pid_file" \
     -vga none -no-reboot -serial stdio "${unit_options[@]}" "${options[@]}" -kernel "$kernel/vmlinux" -initrd "$initrd" \
     -append "console=ttyS0 quiet loglevel=6 panic=-1 $parameters $zone -- $*" </dev/null 2>&1 | tee "$console" || status=$?
+  leave_script
   if [ "$status" = 124 ]; then
     echo "guest: {\"step\":\"failed\",\"why\":\"the guest did not end within $limit s\"}"
   elif ! grep -qE '"step":"(done|failed)"' "$console"; then
@@ -128,14 +138,17 @@ lines() { # the guest's JSON
 }
 
 # CONFIG_NR_CPUS is the kernel's limit; it would leave out the others without a word.
-check_cpus() {
+check_guest() {
   local most
   most=$(sed -n 's/^CONFIG_NR_CPUS=//p' apps/linux/config)
   [[ $cpus =~ ^[1-9][0-9]{0,3}$ ]] && [ "$cpus" -le "$most" ] ||
     give_up "CPUS=$cpus: the kernel is built for 1 to $most CPUs (CONFIG_NR_CPUS in apps/linux/config)"
+  [ "$unit" = time ] || [ "$cpus" = 1 ] || give_up "UNIT=instructions counts the instructions of one CPU: CPUS=$cpus is not 1"
+  [[ $memory =~ ^[1-9][0-9]{0,6}[MG]$ ]] || give_up "MEMORY=$memory: MEMORY is a number of MiB or GiB, as 512M or 2G"
+  [[ ${JOBS:-1} =~ ^[1-9][0-9]{0,3}$ ]] || give_up "JOBS=$JOBS: a number of make's jobs"
 }
 
-before=() options=() unit_options=() parameters= initrd=$folder/guest.gz
+before=() options=() unit_options=() parameters=
 choose_unit() {
   case "$accel $unit" in
     # Loops that wait for a time would take minutes.
@@ -189,6 +202,7 @@ tests() {
   refuses "ACCEL is tcg or kvm" ACCEL=hvf
   [ -w /dev/kvm ] || refuses "ACCEL=kvm needs a /dev/kvm that you may write to" ACCEL=kvm
   refuses "the kernel is built for 1 to 16 CPUs" CPUS=17
+  refuses "MEMORY is a number of MiB or GiB" MEMORY=nonsense
   memory=20M expect "the guest ended before its last step" 60 none fill >/dev/null
   expect "names no zone with memory.*" 60 NoSuchZone fill >/dev/null
   cpus=1 passes 200 DMA32 fill=3 fork=3 files storm oom=3
@@ -313,16 +327,19 @@ balloon() {
   done
 }
 
+check_usage "${@:-none}"
 choose_unit
-check_cpus
+check_guest
 check_tools
+. scripts/guest-folder.sh
+source=$folder/source kernel=$folder/kernel${DEBUG:+-debug}${DEBIAN:+-debian} initrd=$folder/guest.gz
 fetch
 build
-case "${1:-}" in
+case "$1" in
   build) ;;
   run)
-    [ $# -ge 3 ] || give_up "usage: $0 run ZONE|none STEP…"
-    guest 600 "${@:2}" | lines
+    guest 600 "${@:2}" | lines | tee "$folder/said"
+    grep -q '"step":"done"' "$folder/said" || give_up "the guest did not come to its end; $folder/console has what it said"
     ;;
   write) write_benchmark "${2:-}" ;;
   parts) parts ;;
@@ -330,9 +347,9 @@ case "${1:-}" in
   balloon) balloon ;;
   test)
     tests
-    DEBUG=1 "$0" test-debug
+    DEBUG=1 kernel=$folder/kernel-debug
+    build
+    cpus=4 passes 600 DMA32 fill fork files storm oom
     echo "Linux runs on page frames, and reports what is planted"
     ;;
-  test-debug) cpus=4 passes 600 DMA32 fill fork files storm oom ;;
-  *) give_up "usage: $0 run ZONE|none STEP… | write [JSON-FILE] | parts | memcached [JSON-FILE] | balloon | test | build" ;;
 esac

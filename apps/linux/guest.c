@@ -186,10 +186,13 @@ static void join(pid_t child, const char *step)
 static void fill_all(int round, int is_planted)
 {
 	size_t kept = RESERVE + 2 * number_in("/proc/sys/vm/min_free_kbytes", "", 1024);
-	size_t share = (free_bytes() - kept) / cpus / (2 * HUGE) * HUGE;
+	size_t there = free_bytes(), least = kept + cpus * 2 * HUGE, share;
 	struct barrier *barrier = shared(PAGE);
 	pid_t children[cpus];
 
+	if (there < least)
+		fail("fill: %zu KiB are free, and %ld CPUs need %zu: give the guest more MEMORY", there / 1024, cpus, least / 1024);
+	share = (there - kept) / cpus / (2 * HUGE) * HUGE;
 	for (long cpu = 0; cpu < cpus; cpu++) {
 		children[cpu] = fork();
 		if (children[cpu] < 0)

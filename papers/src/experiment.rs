@@ -4,6 +4,7 @@
 mod ask;
 mod courses;
 mod insight_cost;
+mod insight_count;
 mod kv;
 mod llfree;
 mod llfree_crash;
@@ -11,6 +12,7 @@ mod llfree_fig1;
 mod llfree_fig10;
 mod llfree_fig11;
 mod llfree_fig12;
+mod llfree_fig13;
 mod llfree_fig2;
 mod llfree_fig5;
 mod llfree_fig6;
@@ -103,6 +105,8 @@ experiments! {
         "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
     "insight-cost" insight_cost "what do the tools that show a heap cost while no reader is there?"
         "all workloads with statistics in a file, with the heap profile, with a trace, and without: processor time"
+    "insight-count" insight_count "the same, where time does not show it"
+        "workloads of one thread with statistics in a file, the heap profile, a trace, and without: instructions"
     "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"
         "redis-server, push and read five elements: allocators, and Craton with and without hugepages"
     "temeraire-empirical" temeraire_empirical "TEMERAIRE §6.1; figure 11's question"
@@ -143,8 +147,10 @@ experiments! {
         "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
     "llfree-fig11" llfree_fig11 "LLFree figure 11"
         "Linux on page frames and on its buddy allocator: memcached under load, huge frames beside it"
-    "llfree-fig12" llfree_fig12 "LLFree figures 12, 13"
+    "llfree-fig12" llfree_fig12 "LLFree figure 12"
         "Linux on page frames and on its buddy allocator: the paper's write benchmark, in instructions"
+    "llfree-fig13" llfree_fig13 "LLFree figure 13"
+        "where that benchmark spends its instructions, in Linux on page frames and on its buddy allocator"
     "llfree-refuse" llfree_refuse "what does a get cost when little or nothing is free?"
         "page frames: refused gets, four processors on one tree, the count of free frames, in ns"
     "llfree-crash" llfree_crash "LLFree §5.7"

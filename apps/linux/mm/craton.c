@@ -95,7 +95,7 @@ void craton_count_fallback(unsigned int order)
 
 /* False: the block does not lie in the range. A block that is free already stays as it is, and the
  * kernel warns. */
-bool craton_put_page(unsigned long pfn, unsigned int order, int migratetype, bool count_it)
+bool craton_put_page(unsigned long pfn, unsigned int order, bool count_it)
 {
 	unsigned long flags;
 	int result;
@@ -226,7 +226,7 @@ static int plant(bool twice)
 	}
 	if (twice)
 		__free_page(page);
-	craton_put_page(page_to_pfn(page), 0, MIGRATE_MOVABLE, true);
+	craton_put_page(page_to_pfn(page), 0, true);
 	return 0;
 }
 #endif

@@ -13,7 +13,7 @@ extern struct zone *craton_zone;
 extern unsigned int craton_first;
 
 struct page *craton_get_page(struct zone *zone, unsigned int order, gfp_t gfp);
-bool craton_put_page(unsigned long pfn, unsigned int order, int migratetype, bool count);
+bool craton_put_page(unsigned long pfn, unsigned int order, bool count);
 bool craton_has_free(unsigned int order);
 void craton_drain_cpu(unsigned int cpu);
 void craton_count_fallback(unsigned int order);
@@ -46,7 +46,7 @@ static inline bool craton_put(struct zone *zone, unsigned long pfn, unsigned int
 			      int migratetype, bool count)
 {
 	return craton_serves(zone) && migratetype_is_mergeable(migratetype) &&
-	       craton_put_page(pfn, order, migratetype, count);
+	       craton_put_page(pfn, order, count);
 }
 
 #else

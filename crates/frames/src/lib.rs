@@ -9,7 +9,9 @@
 //!   crash-consistent.
 //! - A CPU claims the free frames of half a row and allocates from the claim's word: one locked
 //!   operation each, without splitting the tree's counter (§3.2.2). Frames freed together become a
-//!   claim. A CPU without a tree claims in other CPUs' trees.
+//!   claim. A claim whose slot bars the last free halves of a huge frame ends.
+//! - A CPU without a tree is a guest in another CPU's. It first returns to the huge frame where it
+//!   found frames, and to the others if the tree is of its kind.
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
 //!   nearly full: else every CPU would leave partial trees behind.
 //! - A frame freed into a tree waits for that tree's kind. A kind without a tree fills the emptiest
@@ -51,7 +53,7 @@
 //! locals     19 lines for each processor               1,216 B each
 //! ```
 //! **Invariants.** F1–F3: `lower.rs`. F4, F5: `tree.rs`. F6: `lower/claims.rs`. F8: `proof.rs`.
-//! F9–F11: `page.rs`, `persistent.rs`. *F7* One CPU's root names each reserved tree.
+//! F9–F11: `page.rs`, `persistent.rs`. *F7* One CPU's root names each reserved tree as its own.
 //! **Threads.** Any thread may call any method; a CPU number may be stale. A request waits only
 //! while another splits the same quarter of a huge frame, or moves frames between the row and a
 //! claim with the same slot: a few writes, at most behind such a split. A thread that loses its

@@ -1,9 +1,9 @@
 //! The words of one CPU.
 //!
 //! **State.** A line for each CPU and kind: two claims' halves, plus 1, for gets and puts; the
-//! root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the last found huge
-//! frame, plus 1; the last free: half of a row 40 · consecutive frees to its tree 8. Then a line
-//! for each [`Slot`].
+//! root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t) · guest 1, in a tree
+//! that the CPU does not reserve; the last found huge frame, plus 1; the last free: half of a row
+//! 40 · consecutive frees to its tree 8. Then a line for each [`Slot`].
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
 use crate::slot::Slot;
@@ -25,11 +25,12 @@ pub struct Local {
 const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
+const GUEST: u64 = 1 << 50;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Last {
     Here,
-    Before,
+    Beside,
     Elsewhere,
 }
 
@@ -41,8 +42,17 @@ impl Root {
         Self(tree as u64 | (child as u64) << 32 | PRESENT)
     }
 
+    pub(crate) fn guest(tree: usize, child: usize) -> Self {
+        Self(tree as u64 | (child as u64) << 32 | GUEST)
+    }
+
     pub(crate) fn tree(self) -> Option<usize> {
         (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
+    }
+
+    /// The reserved tree, or the one where the CPU is a guest.
+    pub(crate) fn place(self) -> Option<usize> {
+        (self.0 & (PRESENT | GUEST) != 0).then_some(self.0 as u32 as usize)
     }
 
     /// The number of huge frames in a tree: no child.
@@ -66,7 +76,7 @@ impl Local {
     }
 
     pub(crate) fn move_on(&self, before: Root, child: usize) {
-        if before.child() != child && before.tree().is_some() && !before.is_taking() {
+        if before.child() != child && before.place().is_some() && !before.is_taking() {
             let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
             let _ = self.root.exchange(before.0, now.0);
         }
@@ -108,7 +118,7 @@ impl Local {
         let place = match half as u64 ^ last & HALF {
             _ if run == 0 => Last::Elsewhere,
             0 => Last::Here,
-            _ if (last & HALF) + 1 == half as u64 => Last::Before,
+            _ if (last & HALF).abs_diff(half as u64) == 1 => Last::Beside,
             _ => Last::Elsewhere,
         };
         (place, u32::from(run) + 1, now)

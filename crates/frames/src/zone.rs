@@ -79,7 +79,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             self.get_claimed(local, kind)
         } else {
             self.get_some(local, (kind, order), |tree, last| self.take_in(tree, last, order))
-                .or_else(|| self.get_anywhere(order))
+                .or_else(|| self.get_anywhere(local, order))
         };
         found.ok_or(Error::NoMemory)
     }
@@ -166,7 +166,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             return if order == G::MAX_ORDER { self.take_two_here(local) } else { None };
         }
         let root = local.root();
-        let child = root.tree()? * G::CHILDREN + root.child();
+        let child = root.place()? * G::CHILDREN + root.child();
         if root.child() >= G::CHILDREN {
             None
         } else if order > G::ROW_ORDER {
@@ -190,11 +190,16 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         take: impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         let root = local.root();
-        let last = |tree| match self.lower.has_free(tree, root.child(), 1 << order) {
-            false if !Self::IS_PAPER && self.trees.entry(tree).kind() != kind => self.lower.emptiest(tree),
-            _ => Some(root.child()),
+        let has_free = |tree| self.lower.has_free(tree, root.child(), 1 << order);
+        let is_strange = |tree| !Self::IS_PAPER && self.trees.entry(tree).kind() != kind;
+        let last =
+            |tree| if !has_free(tree) && is_strange(tree) { self.lower.emptiest(tree) } else { Some(root.child()) };
+        // A guest leaves an open tree, and one of another kind when its huge frame is full.
+        let stays = |tree: &usize| {
+            let is_reserved = self.trees.entry(*tree).is_reserved();
+            root.tree().is_some() || is_reserved && (has_free(*tree) || !is_strange(*tree))
         };
-        if let Some((found, child)) = root.tree().and_then(|tree| take(tree, last(tree))) {
+        if let Some((found, child)) = root.place().filter(stays).and_then(|tree| take(tree, last(tree))) {
             local.move_on(root, child);
             return Some(found);
         }

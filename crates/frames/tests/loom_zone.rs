@@ -208,6 +208,24 @@ fn the_last_frames_are_found_in_claims_of_others() {
     );
 }
 
+/// Claims in both slots bar all other halves of the one huge frame.
+#[test]
+fn a_claim_that_bars_frames_ends_while_its_processor_allocates() {
+    fn unmovable(zone: &Zone<'_, Tiny>) -> Held {
+        vec![(zone.get(Request { kind: Kind::Unmovable, ..request(0, 0) }).unwrap(), 0)]
+    }
+    let before = |z: &Zone<'_, Tiny>| {
+        let whole = [5, 4].map(|order| (z.get(request(0, order)).unwrap(), order));
+        (vec![], [whole.to_vec(), get(z, 0, 0), unmovable(z)].concat())
+    };
+    let claims = |z: &Zone<'_, Tiny>, _: &[usize]| {
+        let held = get(z, 1, 0);
+        assert_eq!(held.len(), 1);
+        held
+    };
+    run(true, before, [|z, _| unmovable(z), claims]);
+}
+
 /// Frames of a row, one after the other, so that the processor keeps them.
 #[test]
 fn frames_that_are_freed_together_and_a_get() {

@@ -15,10 +15,10 @@ use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize, within_rounds};
 use std::path::Path;
 
-const OFF: &str = "off";
-const AGAIN: &str = "off again";
+pub(super) const OFF: &str = "off";
+pub(super) const AGAIN: &str = "off again";
 /// Name, and the greatest ratio that is allowed.
-const FORMS: [(&str, f64); 3] = [("statistics", 1.002), ("profile", 1.005), ("trace", 1.01)];
+pub(super) const FORMS: [(&str, f64); 3] = [("statistics", 1.002), ("profile", 1.005), ("trace", 1.01)];
 /// Of the full workloads: a round takes 25 s on two processors of 2026.
 const PERCENT: u64 = 30;
 const QUICK_PERCENT: u64 = 5;
@@ -42,11 +42,11 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     Result::sheet(ask, &allocators, &results)?.findings(text)
 }
 
-fn named(form: &str) -> String {
+pub(super) fn named(form: &str) -> String {
     format!("{OURS}+{form}")
 }
 
-fn forms(craton: &Allocator, folder: &Path) -> Vec<Allocator> {
+pub(super) fn forms(craton: &Allocator, folder: &Path) -> Vec<Allocator> {
     let folder = folder.display();
     let options = [
         (OFF, "profile=off".to_owned()),

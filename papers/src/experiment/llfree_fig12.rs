@@ -1,20 +1,17 @@
-//! `llfree-fig12`: the paper's write benchmark in Linux on page frames and on its buddy allocator,
-//! and where the instructions are spent (LLFree figures 12, 13; docs/linux.md).
+//! `llfree-fig12`: the paper's write benchmark in Linux on page frames and on its buddy allocator
+//! (LLFree figure 12; docs/linux.md).
 
 use super::llfree_linux::{BUDDY, guest};
-use super::sheet::{
-    Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, groups, json, pairs, percent, table,
-};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, groups, json, pairs, table};
 use super::{Ask, Findings};
 use craton_lab::picture::{Axis, Unit};
 use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
 
-const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 const FIGURES: [&str; 2] = ["populate", "free"];
 
-const PAPER: &str =
-    "the paper, 1 to 26 cores and 128 GiB: no significant difference; the page allocator is 5.3 % of the time\n";
+const PAPER: &str = "the paper, 1 to 26 cores and 128 GiB: no significant difference\n";
 
 const COLUMNS: [Column; 6] = [
     ("order", "order", Show::Plain),
@@ -25,33 +22,34 @@ const COLUMNS: [Column; 6] = [
     ("free", "free", Show::Fixed(1, "")),
 ];
 
-const PARTS: [Column; 5] = [
-    ("order", "order", Show::Plain),
-    ("allocator", "allocator", Show::Text),
-    ("part", "part", Show::Text),
-    ("instructions", "instructions", Show::Count),
-    ("", "", Show::By(|row| percent(row.num("share"), 2))),
-];
-
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
-    let rounds = [("ROUNDS", ask.rounds(1, ROUNDS))];
-    let mut rows = rows(&guest(ask, "write", &rounds)?);
+    let rows = rows(&guest(ask, "write", &[("ROUNDS", ask.rounds(1, ROUNDS))])?);
     let figures = table(&COLUMNS, rows.iter());
-    let mut parts = guest(ask, "parts", &rounds)?;
-    parts.retain(|line| line.word("step") == "parts");
-    parts.sort_by_key(|row| (row.int("order"), row.word("allocator").to_owned(), u64::MAX - row.int("instructions")));
-    let spent = table(&PARTS, parts.iter());
-    rows.extend(parts.iter().cloned());
+    let bars = bars(&rows);
     let mut sheet = Sheet::new(ask, rows).measured()?;
     let text = sheet.ratios(ratios, 4);
-    let names: Vec<String> = distinct(&parts, |row| row.word("part").to_owned());
-    let place = |row: &Row| format!("{}, order {}", row.word("allocator"), row.int("order"));
-    let bars = groups(&parts, place, (&names, |row: &Row| row.word("part").to_owned()), |row| row.num("share"));
-    let title = Title("", "Where Linux's write benchmark spends its instructions", "one emulated CPU, 512 MiB");
-    sheet.bars(title, Axis::linear("part of all instructions", Unit::Part), &names, bars, None);
-    sheet.findings(format!(
-        "instructions for each page, the median over rounds\n\n{figures}\n{text}\nwhere they are spent\n\n{spent}\n{PAPER}"
-    ))
+    let names = [BUDDY, OURS].map(str::to_owned);
+    let place = |row: &Row| row.word("place").to_owned();
+    let bars = groups(&bars, place, (&names, |row: &Row| row.word("allocator").to_owned()), |row| row.num("ratio"));
+    let title = Title("", "Linux's write benchmark on both allocators", "instructions of one emulated CPU, 512 MiB");
+    sheet.bars(title, Axis::linear("instructions ÷ the buddy allocator's", Unit::Ratio), &names, bars, Some(1.0));
+    sheet.findings(format!("instructions for each page, the median over rounds\n\n{figures}\n{text}\n{PAPER}"))
+}
+
+/// Each figure by the buddy allocator's.
+fn bars(rows: &[Row]) -> Vec<Row> {
+    let of_buddy = |like: &Row, figure: &str| {
+        let is_its = |row: &&Row| {
+            row.word("allocator") == BUDDY && ["order", "threads"].iter().all(|field| row[*field] == like[*field])
+        };
+        rows.iter().find(is_its).map(|row| row.num(figure))
+    };
+    let bar = |figure: &str, row: &Row| {
+        let ratio = row.num(figure) / of_buddy(row, figure)?;
+        let place = format!("{figure}, order {}", row.int("order"));
+        Some(json!({"place": place, "allocator": row["allocator"], "ratio": ratio}))
+    };
+    FIGURES.iter().flat_map(|figure| rows.iter().filter_map(|row| bar(figure, row))).collect()
 }
 
 /// One for each allocator, order and number of CPUs.

@@ -145,6 +145,23 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         claim.is_none() || claim.is_empty() && !claim.is_of(half)
     }
 
+    /// A half with free frames that another half's claim bars, since they share a slot.
+    #[cold]
+    pub(crate) fn barred(&self, child: usize) -> Option<usize> {
+        let entry = self.child(child);
+        let halves_of = |row: usize| {
+            let first = (child * ROWS + row) * Self::HALVES_OF_ROW;
+            first..first + Self::HALVES_OF_ROW
+        };
+        let is_barred = |half: &usize| {
+            let claim = self.slots.of(*half).read();
+            let of = Claim::bits_of::<G>(*half);
+            let is_full = self.rows[half / Self::HALVES_OF_ROW].read() & of == of;
+            !claim.is_none() && !claim.is_held() && !claim.is_of(*half) && !is_full
+        };
+        if entry.free() == 0 { None } else { Self::open_rows(entry).flat_map(halves_of).find(is_barred) }
+    }
+
     /// `None` also if the slot has a claim with frames.
     pub(crate) fn claim_half(&self, half: usize, hands_out: bool) -> Option<usize> {
         let slot = self.slots.of(half);

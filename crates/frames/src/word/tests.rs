@@ -33,13 +33,17 @@ fn array<T: Default>(len: usize) -> Vec<T> {
 }
 
 fn with_zone(claims: bool, f: impl FnOnce(&Zone<'_>)) {
-    let frames = 16 * Standard::TREE;
-    let s = Sizes::of::<Standard>(frames, 1);
+    with_trees(16, Config { claims, ..Config::new(1) }, f);
+}
+
+fn with_trees(trees: usize, config: Config, f: impl FnOnce(&Zone<'_>)) {
+    let frames = trees * Standard::TREE;
+    let s = Sizes::of::<Standard>(frames, config.processors);
     let (rows, children): (Vec<AtomicU64>, Vec<AtomicU32>) = (array(s.rows), array(s.children));
     let (trees, index, locals): (Vec<AtomicU16>, Vec<AtomicU64>, Vec<Local>) =
         (array(s.trees), array(s.index), array(s.locals));
     let metadata = Metadata { rows: &rows, children: &children, trees: &trees, index: &index, locals: &locals };
-    f(&Zone::new(frames, metadata, Init::Free, Config { claims, ..Config::new(1) }).unwrap());
+    f(&Zone::new(frames, metadata, Init::Free, config).unwrap());
 }
 
 fn request(order: u32) -> Request {
@@ -132,5 +136,46 @@ fn a_refusal_searches_few_trees() {
         visits(1);
         // The sets' tries, then each tree once.
         assert!(visits(1) <= 16 + 12, "{} of 16 trees", visits(1));
+    });
+}
+
+#[test]
+fn a_processor_without_a_tree_returns_to_the_huge_frame_that_it_found() {
+    with_trees(1, Config::new(8), |zone| {
+        let n = (zone.frames() / 2) >> 4;
+        let before = VISITS.get();
+        for i in 0..n {
+            zone.get(Request { processor: i % 8, ..request(4) }).unwrap();
+        }
+        let visits = (VISITS.get() - before) as f64 / n as f64;
+        assert!(visits <= 0.4, "{visits} trees for each get");
+    });
+}
+
+#[test]
+fn a_processor_whose_tree_is_full_becomes_a_guest_in_one_of_another_kind() {
+    with_trees(2, Config::new(1), |zone| {
+        let unmovable = Request { kind: Kind::Unmovable, ..request(0) };
+        zone.get(unmovable).unwrap();
+        // The movable kind's tree, then half of the other.
+        (0..Standard::TREE).for_each(|_| _ = zone.get(request(0)).unwrap());
+        let before = VISITS.get();
+        (0..Standard::TREE / 2).for_each(|_| _ = zone.get(request(0)).unwrap());
+        let visits = VISITS.get() - before;
+        // A claim of 32 frames is one visit.
+        assert!(visits <= (Standard::TREE / 64 + 2 * Standard::CHILDREN) as u64, "{visits} trees");
+    });
+}
+
+#[test]
+fn an_idle_claim_bars_no_frames_of_a_huge_frame() {
+    with_trees(1, Config::new(1), |zone| {
+        zone.get(Request { kind: Kind::Unmovable, ..request(0) }).unwrap();
+        // All but the half that the unmovable kind claimed.
+        for _ in 0..Standard::HUGE - (1 << Standard::CLAIM_ORDER) {
+            let frame = zone.get(request(0)).unwrap();
+            assert!(frame < Standard::HUGE, "{frame} while the first huge frame has free ones");
+        }
+        zone.check().unwrap();
     });
 }

@@ -38,7 +38,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return Some(frame);
         }
         let claimed = self.get_some(local, (kind, 0), |tree, last| self.claim_in(tree, last));
-        let (frame, half) = claimed.or_else(|| self.claim_anywhere())?;
+        let (frame, half) = claimed.or_else(|| self.claim_anywhere(local))?;
         self.name(&local.gets, half);
         Some(frame)
     }
@@ -100,8 +100,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, usize), usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
-            let (frame, half) = self.lower.claim(child)?;
+            let (frame, half) = self.claim(child)?;
             Some(((frame, half), child % G::CHILDREN))
+        })
+    }
+
+    /// Ends a claim whose slot bars all that is free.
+    pub(super) fn claim(&self, child: usize) -> Option<(usize, usize)> {
+        self.lower.claim(child).or_else(|| {
+            let half = self.lower.barred(child)?;
+            self.end_claim(self.lower.slots.of(half));
+            Some((self.lower.claim_half(half, true)?, half))
         })
     }
 

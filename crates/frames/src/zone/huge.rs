@@ -45,7 +45,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             self.look_again(tree);
             at = tree + 1;
         }
-        self.get_anywhere(order)
+        self.get_anywhere(local, order)
     }
 
     pub(crate) fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {

@@ -1,5 +1,6 @@
 //! Frees (LLFree §3.2.2). A single frame joins its half's claim, or is freed alone. Frees of
-//! consecutive halves, or two in one half, begin a claim.
+//! neighbouring halves, rising as in a loop or falling as in Linux's batches, or two in one half,
+//! begin a claim.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::child::Child;
@@ -99,7 +100,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         // Another CPU's tree is left to its claims.
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         match last {
-            Last::Before if is_ours() && self.lower.open_with(half, bit) => {
+            Last::Beside if is_ours() && self.lower.open_with(half, bit) => {
                 self.name(&local.puts, half);
                 return self.finish();
             }

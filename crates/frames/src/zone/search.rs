@@ -5,7 +5,7 @@
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
-use crate::local::Root;
+use crate::local::{Local, Root};
 use crate::media::Media;
 use crate::tree::{Class, Kind};
 use crate::word;
@@ -80,20 +80,25 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     #[cold]
-    pub(super) fn get_anywhere(&self, order: u32) -> Option<usize> {
-        self.insist(|child| self.lower.take(child, order), order)
+    pub(super) fn get_anywhere(&self, local: &Local, order: u32) -> Option<usize> {
+        self.insist(local, |child| self.lower.take(child, order), order)
     }
 
     #[cold]
-    pub(super) fn claim_anywhere(&self) -> Option<(usize, usize)> {
-        self.insist(|child| self.lower.claim(child), 0)
+    pub(super) fn claim_anywhere(&self, local: &Local) -> Option<(usize, usize)> {
+        self.insist(local, |child| self.claim(child), 0)
     }
 
-    fn insist<R>(&self, take: impl Fn(usize) -> Option<R>, order: u32) -> Option<R> {
+    /// The CPU leaves its tree, and becomes a guest where it finds frames.
+    fn insist<R>(&self, local: &Local, take: impl Fn(usize) -> Option<R>, order: u32) -> Option<R> {
+        let from = local.root().place().unwrap_or(0);
         for _ in 0..PATIENCE {
             let watch = self.lower.proof.watch();
             let mut is_pending = false;
-            if let Some(found) = self.search(&take, order, &mut is_pending) {
+            if let Some((found, child)) = self.search(&take, (from, order), &mut is_pending) {
+                if !Self::IS_PAPER && order < G::HUGE_ORDER {
+                    self.move_root(local, Root::guest(child / G::CHILDREN, child % G::CHILDREN));
+                }
                 return Some(found);
             }
             // Asked last: frames that a claim had went back meanwhile, which ends the watch.
@@ -106,12 +111,26 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    fn search<R>(&self, take: &impl Fn(usize) -> Option<R>, order: u32, is_pending: &mut bool) -> Option<R> {
+    fn move_root(&self, local: &Local, root: Root) {
+        let Some(before) = local.begin_taking() else { return };
+        local.end_taking(root);
+        if let Some(tree) = before.tree() {
+            self.trees.unreserve(tree, &self.lower);
+        }
+    }
+
+    fn search<R>(
+        &self,
+        take: &impl Fn(usize) -> Option<R>,
+        (from, order): (usize, u32),
+        is_pending: &mut bool,
+    ) -> Option<(R, usize)> {
         let mut in_tree = |tree| self.try_tree(tree, take, order, is_pending);
         if order >= G::HUGE_ORDER {
             self.trees.huge().iter().find_map(&mut in_tree)
         } else {
-            (0..self.trees.len()).filter(|tree| self.trees.entry(*tree).may_have_free()).find_map(&mut in_tree)
+            let trees = (from..self.trees.len()).chain(0..from);
+            trees.filter(|tree| self.trees.entry(*tree).may_have_free()).find_map(&mut in_tree)
         }
     }
 
@@ -121,7 +140,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         take: &impl Fn(usize) -> Option<R>,
         order: u32,
         is_pending: &mut bool,
-    ) -> Option<R> {
+    ) -> Option<(R, usize)> {
         word::visit();
         let frames = (1 << order).min(G::HUGE);
         let first = tree * G::CHILDREN;
@@ -132,7 +151,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let found = if entry.free() >= frames { take(child) } else { return None };
             let is_claim = order == 0 && self.config.claims;
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
-            found
+            Some((found?, child))
         });
         // Else the next search passes the tree over.
         let is_in_vain = found.is_none() && (order == 0 || order >= G::HUGE_ORDER);
