@@ -13,6 +13,8 @@ pub struct Allocators {
     /// glibc's, Craton, peers: in the order of turns.
     pub list: Vec<Allocator>,
     pub notes: Vec<String>,
+    /// Those notes that explain failed runs, and qualify no figure.
+    pub faults: Vec<String>,
 }
 
 /// Without a list, all peers found.
@@ -31,8 +33,15 @@ pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Fail
         notes.push(format!("{OURS}: {}={}", options::VARIABLE, all.display()));
         ours.env.push((options::VARIABLE.into(), all));
     }
-    notes.extend(peers.iter().filter_map(|peer| Some(format!("{}: {}", peer.name, peer.note?))));
+    let mut faults = Vec::new();
+    for (peer, note) in peers.iter().filter_map(|peer| Some((peer, peer.note?))) {
+        let line = format!("{}: {}", peer.name, note.text);
+        if note.is_fault {
+            faults.push(line.clone());
+        }
+        notes.push(line);
+    }
     let mut all = vec![Allocator::glibc(), ours];
     all.extend(peers.into_iter().map(Allocator::from));
-    Ok(Allocators { list: all, notes })
+    Ok(Allocators { list: all, notes, faults })
 }

@@ -114,13 +114,15 @@ redis-benchmark, wrk, pgbench, memtier, ab), the load's time, CMD's CPU time,
 and memory as the sum of PSS over CMD's processes: at the peak, in the load's
 second half, and a second after it.
 
-Peers: `make peers` builds them; installed ones are found. docs/peers.md lists
-their names.
+Peers are those that `make peers` built, and those that Debian's packages
+installed, such as debian-jemalloc of libjemalloc2, which other programs may
+have brought. --peers none leaves them out. docs/peers.md lists their names.
 
 Exit status: 0 when every run succeeded, 1 when one failed or was not served,
 2 for wrong usage.")]
 pub struct Compare {
-    /// Peers by name, or NAME=PATH for another library; `all` that are found, or `none`
+    /// Peers by name, or NAME=PATH for another library; `all` that are found (the default), or
+    /// `none`
     #[arg(long, value_name = "LIST")]
     pub peers: Option<String>,
     /// Rounds; in each, CMD runs once on every allocator
@@ -141,6 +143,10 @@ pub struct Compare {
     /// A command for `sh -c` that succeeds once the server answers
     #[arg(long, value_name = "READY", requires = "load")]
     pub ready: Option<OsString>,
+    /// Count a run as failed if READY has not succeeded in this time
+    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "ready")]
+    #[arg(value_parser = seconds, allow_negative_numbers = true)]
+    pub ready_timeout: Duration,
     /// Repeat LOAD until this time has passed
     #[arg(long, value_name = "SECONDS", requires = "load")]
     #[arg(value_parser = seconds, allow_negative_numbers = true)]

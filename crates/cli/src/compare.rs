@@ -57,7 +57,8 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     drop(line);
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
-    let notes = report::notes(&measured, &args.command, &args.figure, &allocators.notes);
+    let known = report::known(&allocators.notes, &allocators.faults, &measured.runs);
+    let notes = report::notes(&measured, &args.command, &args.figure, &known);
     let text = report::show(&measured, &args.command, &notes, stream.colour(), stream.width());
     let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
     // The documents come anyway.
@@ -72,7 +73,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
         json.document(&document)?;
     }
     if let Some(html) = &mut html {
-        html.write(&page::of(&document, &measured, args, &allocators.notes).html())?;
+        html.write(&page::of(&document, &measured, args, &known).html())?;
     }
     printed?;
     verdict(&measured, args, allocators.list.len())
@@ -86,6 +87,7 @@ fn document(workload: &str, allocators: &Allocators, measured: &Measured) -> Doc
 fn server(args: &args::Compare) -> Option<Server> {
     Some(Server {
         ready: args.ready.clone()?,
+        ready_limit: args.ready_timeout,
         load: args.load.clone()?,
         duration: args.duration,
         patterns: args.figure.clone(),

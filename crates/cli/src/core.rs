@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
-    Group, Heap, LeakSite, Leaks, Log, Stats, Verdict, dump, histogram, leaks, log, refs, save, stats, users, verify,
-    whatis,
+    Group, Heap, LeakSite, Leaks, Log, Sampled, Stats, Verdict, dump, histogram, leaks, log, refs, save, stats, users,
+    verify, whatis,
 };
 use craton_lab::document::Document;
 use craton_lab::format;
@@ -109,7 +109,10 @@ fn inspect(args: &args::Core, heap: &Heap<'_>) -> Result<Found, Failure> {
         CoreTask::Leaks { all } => {
             let found = leaks(heap)?;
             let (warnings, failed) = (found.warnings.clone(), found.lost_objects > 0);
-            let text = leaks_text(&name, &found, *all);
+            let mut text = leaks_text(&name, &found, *all);
+            if !failed {
+                text += &format!("`craton profile {}` shows who holds what lives\n", place(args));
+            }
             Ok(Found { warnings, failed, ..Found::new(args, text, "core leaks", vec![found])? })
         }
         CoreTask::Whatis { addresses } => {
@@ -174,6 +177,12 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
         }
     };
     Err(Failure::Usage(wrong))
+}
+
+/// The target, as `craton profile` takes it.
+fn place(args: &args::Core) -> String {
+    let core = args.core.as_deref().unwrap_or(Path::new("CORE"));
+    args.pid.map_or_else(|| plain(&core.display().to_string()), |pid| pid.to_string())
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
@@ -267,6 +276,12 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     if let more @ 1.. = found.sites.len().saturating_sub(most) {
         text += &format!("and from {}; --all shows them\n", format::plural(more as u64, "other stack"));
     }
+    for site in found.sampled.iter().take(most) {
+        text += &sampled_text(site);
+    }
+    if found.sites.is_empty() {
+        text += "`craton run -o debug=audit`, or `craton set PID debug=audit` for later ones, records where each was allocated\n";
+    }
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
     for group in largest.iter().take(most) {
@@ -332,6 +347,17 @@ fn site_text(site: &LeakSite) -> String {
     let example = if *roots == 1 { "at" } else { "such as" };
     let mut text = format!("{lost} of {sizes}{below}, {example} {:#x}, allocated at:\n", site.example);
     for (i, frame) in site.stack.iter().enumerate() {
+        text += &format!("    #{i} {}\n", plain(frame));
+    }
+    text
+}
+
+fn sampled_text(site: &Sampled) -> String {
+    let Sampled { samples, objects, bytes, stack } = site;
+    let samples = format::plural(*samples, "sample");
+    let lost = format::plural(*objects, "lost object");
+    let mut text = format!("some {} in {lost}, estimated from {samples}, allocated at:\n", format::bytes(*bytes));
+    for (i, frame) in stack.iter().enumerate() {
         text += &format!("    #{i} {}\n", plain(frame));
     }
     text

@@ -4,6 +4,7 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::output::{Output, command};
+use crate::run::contents;
 use crate::terminal::plain;
 use crate::usage::nearest;
 use craton_inspect::{ClassShare, Ledger, Published, Watch, ledger};
@@ -14,7 +15,8 @@ use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, Unit, word};
 use craton_tables::options::OPTIONS;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Serialize)]
@@ -27,6 +29,9 @@ struct Process {
     ledger: Option<Ledger>,
     /// Of a process that has ended.
     classes: Vec<ClassShare>,
+    /// What most of its heap was for.
+    #[serde(skip)]
+    last: Option<String>,
 }
 
 pub fn get(args: &args::Get) -> Result<ExitCode, Failure> {
@@ -50,13 +55,34 @@ fn read(target: &str) -> Result<Process, Failure> {
             let page = Watch::open(pid)?.page()?;
             (page, Some(ledger(pid)?))
         }
-        Err(_) => (Published::read(Path::new(target))?, None),
+        Err(_) => (of_file(Path::new(target))?, None),
     };
     let set = |key: &str| page.options.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
     let options = OPTIONS.iter().map(|row| (row.key, set(row.key).unwrap_or_else(|| row.default.to_owned())));
     let (options, numbers) = (options.collect(), page.numbers().collect());
+    let last = ledger.is_none().then(|| contents(&page));
     let classes = if ledger.is_some() { Vec::new() } else { page.classes };
-    Ok(Process { pid: page.pid, exe: page.exe, options, numbers, ledger, classes })
+    Ok(Process { pid: page.pid, exe: page.exe, options, numbers, ledger, classes, last })
+}
+
+/// Of a `stats_dir`.
+fn of_file(file: &Path) -> Result<Published, Failure> {
+    let name = plain(&file.display().to_string());
+    if file.is_dir() {
+        let newest = newest_in(file).map_or_else(
+            || "it has none with the end `.stats`; `craton run -o stats_dir=FOLDER -- CMD` makes them".to_owned(),
+            |newest| format!("the newest is {}", plain(&newest.display().to_string())),
+        );
+        return Err(format!("{name} is a folder; give a file in it: {newest}").into());
+    }
+    if !file.exists() {
+        return Err(format!("there is neither a process nor a file {name}").into());
+    }
+    Ok(Published::read(file).map_err(|why| plain(&why))?)
+}
+
+fn newest_in(folder: &Path) -> Option<PathBuf> {
+    Published::files(folder).max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
 }
 
 fn keys() -> impl Iterator<Item = (String, Unit)> {
@@ -98,7 +124,8 @@ fn chosen(process: &Process, keys: &[String]) -> Result<String, Failure> {
 }
 
 fn whole(process: &Process) -> String {
-    let mut text = format!("process {} ({})\n\noptions\n", process.pid, plain(&process.exe));
+    let last = process.last.as_ref().map_or(String::new(), |last| format!(": {last}"));
+    let mut text = format!("process {} ({}){last}\n\noptions\n", process.pid, plain(&process.exe));
     for (key, value) in &process.options {
         text += &format!("  {key:26} {}\n", if value.is_empty() { "-".to_owned() } else { plain(value) });
     }

@@ -13,6 +13,7 @@ mod core;
 pub mod failure;
 mod get;
 mod heap;
+mod input;
 mod lab;
 mod library;
 mod options;

@@ -277,14 +277,24 @@ pub fn checks(options: &OsStr) -> bool {
     last(options, DEBUG).is_some_and(|checks| !["0", "none"].iter().any(|none| checks == *none))
 }
 
-/// Whether processes search for leaks at exit. Commas separate checks, as they do options.
+/// Whether processes search for leaks at exit.
 pub fn searches_leaks(options: &OsStr) -> bool {
+    names_check(options, |check| check == b"all" || check == b"leak")
+}
+
+/// Whether a check is on that reports anything: `audit` alone does not.
+pub fn reports(options: &OsStr) -> bool {
+    names_check(options, |check| !matches!(check, b"" | b"0" | b"none" | b"audit"))
+}
+
+/// Commas separate checks, as they do options.
+fn names_check(options: &OsStr, is_it: impl Fn(&[u8]) -> bool) -> bool {
     let options: Vec<&[u8]> = options.as_bytes().split(|b| *b == b',').collect();
     let Some(debug) = options.iter().rposition(|option| option.starts_with(DEBUG)) else { return false };
     let more = options[debug + 1..].iter().take_while(|option| !option.contains(&b'='));
     let checks = std::iter::once(&options[debug][DEBUG.len()..]).chain(more.copied());
     // Targets stand behind a colon.
-    checks.filter_map(|check| check.split(|b| *b == b':').next()).any(|check| check == b"all" || check == b"leak")
+    checks.filter_map(|check| check.split(|b| *b == b':').next()).any(is_it)
 }
 
 fn last<'a>(options: &'a OsStr, key: &[u8]) -> Option<&'a OsStr> {

@@ -7,12 +7,13 @@
 
 mod flame;
 mod pprof;
-mod table;
+pub(crate) mod table;
 
 use crate::args;
 use crate::failure::Failure;
+use crate::input;
 use crate::output::{Output, command, put};
-use craton_inspect::{CoreFile, Lines, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive};
+use craton_inspect::{CoreFile, Lines, Measure, PROFILE_MAGIC, PerfMap, Profile, Stacks, add_captive, root_of};
 use craton_lab::document::Document;
 use craton_lab::ratios::Ratios;
 use std::fs::{self, File};
@@ -37,10 +38,12 @@ pub fn profile(args: &args::Profile) -> Result<ExitCode, Failure> {
         add_captive(&mut profile, pid)?;
     }
     let old = args.diff.as_deref().map(|old| open(old, args.exe.as_deref())).transpose()?;
-    let mut lines = lines_of(&profile);
+    let root = pid_of(&args.target).map(root_of);
+    let mut lines = lines_of(&profile).with_root(root.clone());
     let mut stacks = Stacks::of(&profile, &mut lines);
     if let Some(old) = &old {
-        stacks = stacks.since(&Stacks::of(old, &mut lines_of(old)));
+        // Of the same process, perhaps in a container.
+        stacks = stacks.since(&Stacks::of(old, &mut lines_of(old).with_root(root.filter(|_| old.pid == profile.pid))));
     }
     let is_quiet = [&args.save, &args.pprof, &args.flame, &args.folded].iter().any(|to| to.is_some());
     if let Some(to) = &args.save {
@@ -71,7 +74,7 @@ fn measure_of(args: &args::Profile) -> Measure {
     asked.map_or(Measure::Live, |(_, measure)| measure)
 }
 
-fn lines_of(profile: &Profile) -> Lines<'_> {
+pub(crate) fn lines_of(profile: &Profile) -> Lines<'_> {
     Lines::new(&profile.maps).with_run_time(PerfMap::of(profile.pid))
 }
 
@@ -85,6 +88,7 @@ fn open(target: &Path, exe: Option<&Path>) -> Result<Profile, Failure> {
     if let Some(pid) = pid_of(target) {
         return Ok(Profile::of_process(pid)?);
     }
+    input::check_file(target, "a heap profile, a core file or a process id")?;
     let mut start = [0; 8];
     let read = File::open(target).and_then(|mut file| file.read(&mut start));
     let len = read.map_err(|e| match e.kind() {

@@ -4,6 +4,7 @@
 
 use crate::args;
 use crate::failure::Failure;
+use crate::input;
 use crate::output::{Output, command};
 use crate::usage::nearest;
 use craton_lab::document::Document;
@@ -62,6 +63,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if fs::metadata(path).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
         return Err(format!("{name} is a device; give a file or a pipe").into());
     }
+    input::refuse_named_pipe(path, "a file, or a shell's `<(CMD)`")?;
     let file = fs::read(path).map_err(|e| {
         let advice = match e.kind() {
             io::ErrorKind::NotFound => format!("; `craton run --trace {name} -- CMD` records a trace"),

@@ -1,7 +1,7 @@
 //! `craton run`: a program on Craton.
 //!
 //! **What.** Becomes the program, by `exec`; with `--stats` or `--trace`, or where the debugging
-//! kit's reports matter ([`checked`]), one process stays ([`served`]). The program gets the default
+//! kit may report ([`checked`]), one process stays ([`served`]). The program gets the default
 //! SIGPIPE, which Rust's runtime changes.
 //!
 //! **Cost.** Less than a millisecond.
@@ -71,7 +71,9 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let profile = file("profile_file", "profile", &args.profile)?;
     let settings: Vec<Setting> = args.options.iter().cloned().chain(trace).chain(profile).collect();
     let asked = options::merge(env::var_os(options::VARIABLE).as_deref(), &settings);
-    let checked = Checked::of(&args.checked, &asked, name)?;
+    // Lines are not worth a program that does not run.
+    let can_stay = |checked: &Checked<'_>| !checked.only_lines() || served::has_room();
+    let checked = Checked::of(&args.checked, &asked, name)?.filter(can_stay);
     if args.stats || traces.is_some() || checked.is_some() {
         return served::run(command, args, &asked, traces.as_ref(), checked);
     }

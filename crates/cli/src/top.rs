@@ -1,6 +1,7 @@
 //! `craton top`: the processes on Craton, or one's memory, without a stop. A process that ends
 //! while it is watched leaves its last numbers in a line, and status 0.
 
+mod holders;
 mod keys;
 mod sample;
 mod screen;
@@ -9,8 +10,8 @@ use crate::args;
 use crate::failure::Failure;
 use crate::run::contents;
 use crate::signals;
-use crate::terminal::{Stream, WIDTH, plain, say};
-use craton_inspect::{Watch, is_running};
+use crate::terminal::{Stream, plain, say};
+use craton_inspect::is_running;
 use keys::{Key, Terminal};
 use sample::{Sample, Samples};
 use screen::Order;
@@ -21,14 +22,13 @@ use std::time::Instant;
 
 pub fn top(args: &args::Top) -> Result<ExitCode, Failure> {
     let mut samples = match args.pid {
-        Some(pid) => Samples::One(pid, Watch::open(pid)?),
+        Some(pid) => Samples::of(pid)?,
         None => Samples::All(Vec::new()),
     };
     let mut sample = samples.take()?;
     let mut order = Order::default();
     if args.once || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let lines = screen::lines(&sample, None, &order, WIDTH, usize::MAX);
-        let text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+        let text: String = screen::once(&sample).iter().map(|line| format!("{}\n", line.trim_end())).collect();
         return print(&text);
     }
     signals::catch(signals::stop);
@@ -44,6 +44,10 @@ pub fn top(args: &args::Top) -> Result<ExitCode, Failure> {
             Key::Sort => order.next(),
             Key::Reverse => order.reverse(),
             Key::Pause => paused = !paused,
+            Key::Who => {
+                samples.turn();
+                (paused, next) = (false, Instant::now());
+            }
             Key::None => (),
         }
         if Instant::now() < next {

@@ -147,17 +147,27 @@ fn target(command: &str, words: &[String], wrong: &str) -> Option<String> {
     Some(tip)
 }
 
+/// Options of `compare` that want `--load`.
+const OF_A_SERVER: [&str; 4] = ["--ready", "--ready-timeout", "--duration", "--figure"];
+
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["compare", ..] if words.contains(&"--load") && !words.contains(&"--ready") => {
             Some("give --ready, a command that succeeds once the server answers".to_owned())
         }
+        ["compare", ..] if !words.contains(&"--load") && words.iter().any(|word| OF_A_SERVER.contains(word)) => {
+            let what = "give --load, a command that loads the server, and --ready, one that succeeds once it answers";
+            Some(what.to_owned())
+        }
         [command, ..] if WITH_PROGRAM.contains(command) => {
             Some(format!("name the program to run behind `--`, such as: craton {command} -- ls /"))
         }
         ["lab", "run", ..] => Some("name an experiment; `craton lab list` shows them".to_owned()),
         ["set", ..] => Some("give a process id and options, such as: craton set 1234 thp=always".to_owned()),
+        ["profile" | "get", ..] => {
+            Some("give a process id, such as 1234, or a file; `craton top` lists processes".to_owned())
+        }
         ["replay" | "tune", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` recorded".to_owned()),
         _ => None,
     }

@@ -377,11 +377,35 @@ fn a_server_is_compared_under_load() {
 }
 
 #[test]
+fn a_server_that_never_gets_ready_is_ended_and_the_message_says_what_to_do() {
+    let place = Place::new("not-ready");
+    let ended = place.path("ended");
+    let server =
+        format!("trap 'echo ended >>{ended}; exit 0' TERM; echo no licence found >&2; while :; do sleep 0.02; done");
+    let mut command = craton(["compare", "--peers", "none", "--runs", "2", "--warmup", "1"]);
+    // A busy machine starts the server's shell within two seconds.
+    command.args(["--ready", "echo connection refused; exit 1", "--ready-timeout", "2", "--load", "true"]);
+    let said = said(command.args(["--", "sh", "-c", &server]));
+    assert_eq!(said.status, 1, "{said:?}");
+    let text = format!("{} {}", said.out, said.err).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["not ready within 2 s", "try the command", "--ready-timeout", "no licence found", "connection refused"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let runs = fs::read_to_string(&ended).unwrap().lines().count();
+    assert_eq!(runs, 2, "each allocator's server once, by SIGTERM, and none again: {text}");
+}
+
+#[test]
 fn options_of_a_server_belong_together() {
     for (args, part) in [
         (vec!["--load", "true"], "--ready"),
         (vec!["--ready", "true"], "--load"),
-        (vec!["--duration", "3"], "--load"),
+        (vec!["--duration", "3"], "give --load"),
+        (vec!["--ready-timeout", "3"], "give --load"),
+        (vec!["--load", "true", "--ready", "true", "--ready-timeout", "0"], "seconds above 0"),
+        (vec!["--load", "true", "--ready", "true", "--ready-timeout", "-1"], "seconds above 0"),
+        (vec!["--load", "true", "--ready", "true", "--ready-timeout", "soon"], "seconds above 0"),
         (vec!["--load", "true", "--ready", "true", "--figure", "rps=x"], "ops, p50, p99 or p999"),
     ] {
         let said = said(craton(["compare"]).args(args).args(["--", "true"]));

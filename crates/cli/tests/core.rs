@@ -107,6 +107,10 @@ fn a_core_that_was_cut_off_or_is_of_another_program_is_refused_by_a_sentence() {
     let core = place.path("saved.core");
     assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
     drop(program);
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let piped = said(&mut craton(["core", "--exe", &pipe, &core, "stats"]));
+    assert!(piped.status == 1 && piped.err.contains("not a file; give the program's file"), "{}", piped.err);
     let whole = fs::read(&core).unwrap();
     let refused = |bytes: &[u8], part: &str| {
         fs::write(&core, bytes).unwrap();
@@ -581,7 +585,7 @@ fn a_prompt_takes_the_same_commands() {
     );
     let wrong = ask("reffs 0x10\nrefs 0x10\nshell\nstats\n");
     assert_eq!(wrong.status, 1);
-    for text in ["'reffs'", "no live object is at 0x10", "this is the prompt already"] {
+    for text in ["did you mean `refs`?", "no live object is at 0x10", "this is the prompt already"] {
         assert!(wrong.err.contains(text), "{text}: {}", wrong.err);
     }
     assert!(wrong.out.contains("live objects"), "{}", wrong.out);

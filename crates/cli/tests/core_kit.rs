@@ -367,5 +367,33 @@ fn a_rust_program_with_craton_as_its_allocator_is_read_too() {
     assert!(found["groups"].as_array().unwrap().iter().all(|g| g["address"] != program.address("kept")), "{found}");
     assert_eq!(program.row(&["whatis", program.address("kept")]).0["state"], "live");
     assert_eq!(program.row(&["verify"]).1, 0);
+    let profile = said(&mut craton(["profile", &program.pid()]));
+    assert!(format!("{}{}", profile.out, profile.err).contains("small objects"), "{}{}", profile.out, profile.err);
+    assert!(program.end());
+}
+
+#[test]
+fn a_program_that_lost_nothing_is_referred_to_the_profile() {
+    let place = Place::new("core-keeps");
+    let body = "int main(void) { global = malloc(1000); wipe(); wait_here(); return 0; }\n";
+    let program = Program::start(&place, "keeps", body);
+    let found = said(&mut craton(["core", "--pid", &program.pid(), "leaks"]));
+    assert!(found.status == 0 && found.out.contains(": 0 lost objects, "), "{} {}", found.out, found.err);
+    assert!(found.out.ends_with(&format!("`craton profile {}` shows who holds what lives\n", program.pid())));
+}
+
+#[test]
+fn samples_tell_where_lost_objects_come_from() {
+    const LOSES: &str = "__attribute__((noinline)) static void lose_one(void) { memset(malloc(800), 1, 800); }\n\
+        int main(void) { for (int i = 0; i < 4000; i++) lose_one(); wipe(); wait_here(); return 0; }\n";
+    let place = Place::new("core-sampled");
+    let program = Program::start_with(&place, "loses", LOSES, &["profile=16K"]);
+    let (found, status) = program.row(&["leaks"]);
+    let site = &found["sampled"][0];
+    assert!(status == 1 && site["stack"][0].as_str().is_some_and(|call| call.contains(" lose_one+0x")), "{found}");
+    let objects = site["objects"].as_u64().unwrap();
+    assert!((2000..8000).contains(&objects), "{site}");
+    let text = said(&mut craton(["core", "--pid", &program.pid(), "leaks"])).out;
+    assert!(text.contains(" lost objects, estimated from ") && text.contains("debug=audit"), "{text}");
     assert!(program.end());
 }

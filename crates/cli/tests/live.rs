@@ -237,7 +237,11 @@ fn what_cannot_be_read_is_told() {
     wrong(&["get", "1", "heap_in_us_bytes"], 2, "did you mean `heap_in_use_bytes`?");
     wrong(&["get", "-7"], 2, "not a process id");
     wrong(&["top", "me"], 2, "not a process id");
-    wrong(&["get", &place.path("absent")], 1, "absent");
+    wrong(&["get", &place.path("absent")], 1, "neither a process nor a file");
+    fs::create_dir(place.path("folder")).unwrap();
+    wrong(&["get", &place.path("folder")], 1, "stats_dir=FOLDER");
+    fs::write(place.path("folder/7-1.stats"), "").unwrap();
+    wrong(&["get", &place.path("folder")], 1, "the newest is ");
     let file = place.path("file");
     fs::write(&file, "text").unwrap();
     wrong(&["get", &file], 1, "no page of Craton's statistics");

@@ -8,6 +8,7 @@ mod core_kit;
 mod dashboard;
 mod documents;
 mod heap;
+mod input;
 mod interrupts;
 mod live;
 mod probes;

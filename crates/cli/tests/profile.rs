@@ -87,10 +87,16 @@ fn the_default_finds_the_growing_function_too() {
     let place = Place::new("profile-default");
     // In a program that only allocates, samples would soon take their part of the time.
     let program = place.compile("grows", GROWS, &["-g", "-w", "-DPAUSE=10000"]);
-    let program = Program::run(&mut craton(["run", "--", &program]));
-    let found = row(&[&program.pid()]);
-    let (hot, cold) = (bytes_of(&found, "hot", "live"), bytes_of(&found, "cold", "live"));
-    assert!(hot > 2.0 * cold && hot > HOT_BYTES / 2.0, "{hot}, {cold}: {found}");
+    let runs = (0..5).map(|_| {
+        let program = Program::run(&mut craton(["run", "--", &program]));
+        let found = row(&[&program.pid()]);
+        let (hot, cold) = (bytes_of(&found, "hot", "live"), bytes_of(&found, "cold", "live"));
+        assert!(program.end());
+        (hot > 2.0 * cold && hot > HOT_BYTES / 2.0, found)
+    });
+    // On a busy machine the samples of one run can be as few as ten.
+    let wrong: Vec<Value> = runs.map_while(|(is_right, found)| (!is_right).then_some(found)).collect();
+    assert!(wrong.len() < 5, "{wrong:?}");
 }
 
 #[test]
@@ -156,10 +162,14 @@ fn files_are_written_as_the_heap_grows_and_as_time_passes() {
     let file = place.path("t.profile");
     let program = grows(&place, &["profile=64K", &format!("profile_file={file}"), "profile_every=1"]);
     assert!(program.end() && fs::metadata(&file).is_ok(), "at its exit");
-    let shell = "i=0; while [ $i -lt 400000 ]; do x=$x$i; i=$((i + 1)); [ ${#x} -gt 90000 ] && x=; done; kill -9 $$";
+    // Allocates until the file is there.
+    let shell = format!(
+        "i=0; while [ ! -s {file} ] && [ $i -lt 400000 ]; do x=$x$i; i=$((i + 1)); [ ${{#x}} -gt 90000 ] && x=; done; \
+         kill -9 $$"
+    );
     fs::remove_file(&file).unwrap();
     let killed = ["run", "-o", "profile=4K", "-o", &format!("profile_file={file}"), "-o", "profile_every=1"];
-    assert_eq!(said(&mut craton(killed.into_iter().chain(["--", "sh", "-c", shell]))).status, 137);
+    assert_eq!(said(&mut craton(killed.into_iter().chain(["--", "sh", "-c", &shell]))).status, 137);
     assert!(row(&[&file])["samples"].as_u64().is_some_and(|samples| samples > 0));
 }
 
@@ -278,11 +288,68 @@ fn captive_bytes_are_those_of_the_few_objects_on_sparse_slabs() {
     let program = Program::run(&mut craton(["run", "-o", "profile=16K", "--", &program]));
     let found = row(&[&program.pid(), "--captive"]);
     let (scattered, dense) = (bytes_of(&found, "scattered", "captive"), bytes_of(&found, "dense", "captive"));
-    // Nine of ten places, and what rounding to the size class adds.
-    assert!((25e6..50e6).contains(&scattered), "{scattered}: {found}");
+    // Nine of ten places, and what rounding to the size class adds: 36.5 MB with a deviation of 3.3
+    // in 40 runs, so that five deviations are within.
+    assert!((20e6..54e6).contains(&scattered), "{scattered}: {found}");
     assert!(dense < scattered / 4.0, "{dense} of {scattered}");
     let table = said(&mut craton(["profile", &program.pid(), "--captive"]));
     assert!(table.out.contains("of free memory held by"), "{}{}", table.out, table.err);
+    assert!(program.end());
+}
+
+/// With the end of `main`, which waits to be read.
+fn waiting(source: &str) -> String {
+    let end = "puts(\"ready\"); fflush(stdout);\nchar c; while (read(0, &c, 1) > 0);\nreturn 0;\n}\n";
+    format!("{source}{end}")
+}
+
+/// Of each 20 objects of one size `keep`'s stays; the others end at once.
+const LEAKS: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+    static char *kept[100000];\n\
+    __attribute__((noinline)) static char *keep(void) { char *p = malloc(400); p[0] = 1; return p; }\n\
+    __attribute__((noinline)) static char *brief(void) { char *p = malloc(400); p[0] = 1; return p; }\n\
+    int main(void) {\n\
+        for (int i = 0; i < 100000; i++) {\n\
+            for (int k = 0; k < 19; k++) free(brief());\n\
+            kept[i] = keep();\n\
+        }\n\
+    ";
+
+#[test]
+fn an_object_that_stays_among_many_that_do_not_is_seen_at_its_size() {
+    let place = Place::new("profile-leaks");
+    let program = place.compile("leaks", &waiting(LEAKS), &["-g", "-w"]);
+    for option in ["hardened=0", "hardened=1", "caches=cpu"] {
+        let program = Program::run(&mut craton(["run", "-o", "profile=32K", "-o", option, "--", &program]));
+        let found = row(&[&program.pid()]);
+        // In 25 runs a mean of 0.99 with a deviation of 0.06; hardened, 0.90 with 0.09.
+        let (kept, expected) = (bytes_of(&found, "keep", "live"), 400.0 * 100_000.0);
+        assert!((0.4..1.5).contains(&(kept / expected)), "{option}: {kept} of {expected}");
+        assert_eq!(bytes_of(&found, "brief", "live"), 0.0, "{found}");
+        assert!(program.end());
+    }
+}
+
+/// 2000 threads, of which each ends after 20 objects that stay.
+const SHORT: &str = "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+    static char *kept[2000][20];\n\
+    __attribute__((noinline)) static char *keep(void) { char *p = malloc(200); p[0] = 1; return p; }\n\
+    static void *serve(void *at) { for (int i = 0; i < 20; i++) ((char **)at)[i] = keep(); return 0; }\n\
+    int main(void) {\n\
+        for (int i = 0; i < 2000; i++) {\n\
+            pthread_t thread;\n\
+            if (pthread_create(&thread, 0, serve, kept[i]) || pthread_join(thread, 0)) return 1;\n\
+        }\n\
+    ";
+
+#[test]
+fn objects_of_short_threads_are_seen_at_their_size() {
+    let place = Place::new("profile-threads");
+    let program = place.compile("threads", &waiting(SHORT), &["-g", "-w", "-pthread"]);
+    let program = Program::run(&mut craton(["run", "-o", "profile=16K", "--", &program]));
+    let found = row(&[&program.pid()]);
+    let (kept, expected) = (bytes_of(&found, "keep", "live"), 200.0 * 2000.0 * 20.0);
+    assert!((0.6..1.4).contains(&(kept / expected)), "{kept} of {expected}: {found}");
     assert!(program.end());
 }
 

@@ -67,6 +67,61 @@ impl World {
     }
 }
 
+/// The text behind the processes' reports.
+fn source_lines(ran: &Said) -> Option<&str> {
+    let (reports, lines) = ran.err.split_once("craton: source lines of the reports\n")?;
+    assert!(reports.contains("craton: BUG "), "{}", ran.err);
+    Some(lines)
+}
+
+#[test]
+fn source_lines_follow_reports_of_which_no_document_is_made() {
+    let world = World::new("lines");
+    let ran = world.run(&[], &["uaf"]);
+    let lines = source_lines(&ran).unwrap_or_else(|| panic!("{}", ran.err));
+    for part in [
+        "craton: use-after-free at program.c:16 in main: read from a buffer after it was freed\n\
+         craton:   found\ncraton:     #0 at program.c:16 in main\n",
+        "craton:   allocated\ncraton:     #0 at program.c:5 in take\ncraton:     #1 at program.c:16 in main\n",
+        "craton:   freed\ncraton:     #0 at program.c:8 in give\ncraton:     #1 at program.c:16 in main\n",
+        // Without a line as in a report.
+        " in __libc_start_main (",
+    ] {
+        assert!(lines.contains(part), "{part}: {}", ran.err);
+    }
+    // The status is the program's.
+    assert_eq!(ran.status, 139, "{}", ran.err);
+    let file = format!("debug_file={}", world.place.path("reports"));
+    let alone = world.run(&["-o", &file], &["uaf"]);
+    assert_eq!((alone.status, source_lines(&alone)), (139, None), "{}", alone.err);
+    let leaks = world.run(&[], &["leak", "7"]);
+    assert_eq!(leaks.status, 7);
+    let lines = source_lines(&leaks).unwrap_or_default();
+    assert!(lines.contains("craton: leak at program.c:5 in take: nothing leads to 3 buffers of 72 bytes\n"), "{lines}");
+    assert!(lines.contains("craton:     #1 at program.c:11 in lose\n"), "{lines}");
+    let clean = world.run(&[], &["nothing", "3"]);
+    assert_eq!((clean.status, clean.err.as_str()), (3, ""));
+}
+
+#[test]
+fn reports_without_lines_are_printed_once() {
+    let place = Place::new("no-lines");
+    let program = place.compile("program", SOURCE, &["-w"]);
+    let ran = said(&mut craton(["run", "-o", "debug=all", "--", &program, "twice"]));
+    assert_eq!((ran.status, source_lines(&ran)), (134, None), "{}", ran.err);
+    assert_eq!(ran.err.matches("double-free").count(), 1, "{}", ran.err);
+}
+
+/// A program that cannot be watched runs as before.
+#[test]
+fn without_room_for_reports_the_program_runs() {
+    let world = World::new("no-room");
+    let mut command = world.command(&[], &["uaf"]);
+    let ran = said(command.env("TMPDIR", "/proc"));
+    assert_eq!((ran.status, source_lines(&ran)), (139, None), "{}", ran.err);
+    assert!(ran.err.contains("craton: BUG use-after-free"), "{}", ran.err);
+}
+
 fn place_of(finding: &Value) -> (String, u64, String) {
     let text = |name: &str| finding["place"][name].as_str().unwrap_or_default().to_owned();
     let file = text("file").rsplit('/').next().unwrap_or_default().to_owned();

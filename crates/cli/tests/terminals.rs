@@ -1,9 +1,11 @@
 //! Small terminals, other PID namespaces and other users.
 
 use crate::common::{HEAD, Place, Program, craton, into_said, said};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -136,7 +138,7 @@ fn the_prompt_of_core_works_on_a_small_terminal() {
     let mut command = craton(["core", "--pid", &program.pid(), "shell"]);
     let mut terminal = Terminal::open(SMALL, command.env("XDG_STATE_HOME", place.path("state")).env("TERM", "vt100"));
     // Keys pressed before the prompt is there get lost.
-    for (keys, answer) in [("stats\r", "816"), ("nonsense\r", "unrecognized")] {
+    for (keys, answer) in [("stats\r", "816"), ("nonsense\r", "there is no command")] {
         terminal.until("craton>");
         terminal.press(keys);
         terminal.until(answer);
@@ -159,6 +161,22 @@ fn a_process_that_ends_while_top_watches_it_leaves_its_last_numbers() {
     let (status, text) = terminal.end();
     let line = format!("craton: process {pid} (holds) has ended; it had last: heap ");
     assert!(status.success() && text.contains(&line), "{text:?}");
+}
+
+#[test]
+fn a_key_of_top_shows_who_holds_the_memory() {
+    let place = Place::new("holders");
+    let program = Program::start_with(&place, "holds", HOLDS, &["profile=16K"]);
+    let mut terminal = Terminal::open((80, 24), &mut craton(["top", &program.pid(), "--every", "0.2"]));
+    for shown in ["size class", "with callees", "size class"] {
+        terminal.until(shown);
+        terminal.press("w");
+    }
+    terminal.until(" main ");
+    terminal.press("q");
+    let (status, text) = terminal.end();
+    assert!(status.success(), "{text:?}");
+    assert!(program.end());
 }
 
 /// A file that any user may execute.
@@ -253,7 +271,61 @@ fn a_process_of_another_pid_namespace_is_read_by_the_number_of_this_one() {
         let read = said(&mut craton(args));
         assert!(read.status == 0 && !read.out.is_empty(), "{args:?}: {}", read.err);
     }
+    let one = said(&mut craton(["top", &found, "--once"])).out;
+    assert!(one.starts_with(&format!("process {found} (holds)")), "{one}");
+    let list = said(&mut craton(["top", "--once"])).out;
+    let is_named = crate::common::library().ends_with("libcraton.so");
+    assert_eq!(list.lines().any(|line| line.trim_start().starts_with(&format!("{found} "))), is_named, "{list}");
     assert!(holder.end());
+}
+
+#[test]
+fn a_program_that_only_its_container_has_is_read_there() {
+    let place = Place::new("container");
+    place.compile("holds", &format!("{HEAD}{HOLDS}"), &["-w", "-ldl", "-lpthread"]);
+    if in_namespace(&place, &["--mount-proc"], "mount -t tmpfs none /mnt").is_none_or(|said| said.status != 0) {
+        return println!("skipped: nothing may be mounted here");
+    }
+    let script = format!(
+        "mkdir \"$1.d\"; mount -t tmpfs none \"$1.d\"; cp \"$1\" \"$1.d/inner\"; set -- \"$1.d/inner\"
+         export CRATON_OPTIONS=profile=16K; {START} echo ready; read line; exit 0"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", &script, env!("CARGO_BIN_EXE_craton")]);
+    command.arg(place.path("holds")).env("CRATON_LIBRARY", crate::common::library());
+    let holder = Program::run(&mut command);
+    let inner = place.path("holds.d/inner");
+    assert!(!fs::exists(&inner).unwrap());
+    let found = process_named("inner", &inner);
+    let profile = said(&mut craton(["profile", &found]));
+    assert!(profile.out.contains(&format!(" main ({inner})")), "{}{}", profile.out, profile.err);
+    assert!(holder.end());
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_read_as_any_other() {
+    let place = Place::new("bytes");
+    let program = place.compile("holds", &format!("{HEAD}{HOLDS}"), &["-w", "-ldl", "-lpthread"]);
+    let path = |name: &[u8]| place.0.join(OsStr::from_bytes(name));
+    fs::rename(program, path(b"h\xff")).unwrap();
+    let file = path(b"gr\xfc\xdfe.profile");
+    let mut command = craton(["run", "-o", "profile=16K"]);
+    command.arg(OsString::from_vec([b"--profile=".as_slice(), file.as_os_str().as_bytes()].concat()));
+    let program = Program::run(command.arg("--").arg(path(b"h\xff")));
+    let pid = program.pid();
+    for args in [
+        &["core", "--pid", &pid, "stats"] as &[&str],
+        &["core", "--pid", &pid, "users"],
+        &["core", "--pid", &pid, "save", &place.path("core")],
+        &["profile", &pid],
+        &["get", &pid],
+    ] {
+        let said = said(&mut craton(args));
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
+    }
+    assert!(program.end());
+    let read = said(craton(["profile"]).arg(&file));
+    assert_eq!((read.status, read.err.as_str()), (0, ""));
 }
 
 /// The number of a process by its name and its program's file.

@@ -207,7 +207,6 @@ impl ProcessorCaches {
         area.overflows[class].store(0, Relaxed);
         let capacity = area.missed(class);
         let want = H::bound(class, (capacity / 2).clamp(1, size_class::batch(class)));
-        H::event(Event::ProcessorRefill { class, objects: want });
         let mut chain = heap.take(home, class, want);
         let first = heap.pop_marked(class, &mut chain).unwrap_or(null_mut());
         while let Some(object) = heap.pop_marked(class, &mut chain) {

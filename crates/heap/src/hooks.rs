@@ -39,8 +39,6 @@ pub struct Usage {
 pub enum Event {
     /// Caches got chains. The hook returns the number of earlier chains.
     Refills { chains: u32, objects: u64 },
-    /// A per-CPU cache was refilled with objects of a class.
-    ProcessorRefill { class: usize, objects: u32 },
     /// Large objects were allocated. The hook returns the number so far.
     LargeAllocs(u32),
     /// The heap mapped a huge object.
@@ -76,6 +74,25 @@ pub enum Damage {
     Lost { class: usize, objects: u32 },
 }
 
+/// Of bytes before a sample of the heap profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Countdown {
+    /// Below 0 once it has ended.
+    pub left: i64,
+    /// For which its end stands; 0: it is no sample.
+    pub bytes: u64,
+}
+
+/// After a countdown.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub next: Countdown,
+    /// Bytes for which the sample stands; 0: no sample follows.
+    pub bytes: u64,
+    /// Which of the next requests is the sample, from 1.
+    pub nth: u32,
+}
+
 pub trait Hooks: 'static {
     #[inline(always)]
     fn span(_event: SpanEvent) {}
@@ -102,11 +119,21 @@ pub trait Hooks: 'static {
         false
     }
 
-    /// A thread's countdown of bytes ended `excess` bytes ago, in requests of a class. Returns its
-    /// next countdown, and how many requests of the class precede the sample; 0: none is due.
+    /// A thread's countdown has ended, in requests of a class. One of the next `among` requests of
+    /// the class becomes the sample.
     #[cold]
-    fn count_ended(_class: usize, _excess: u64) -> (i64, u32) {
-        (i64::MAX, 0)
+    fn count_ended(_class: usize, _ended: Countdown, _among: u32) -> Ended {
+        Ended { next: Countdown { left: i64::MAX, bytes: 0 }, bytes: 0, nth: 0 }
+    }
+
+    /// A thread no longer awaits a class's sample, which stands for these bytes.
+    #[cold]
+    fn forgone(_class: usize, _bytes: u64) {}
+
+    /// Whether a signal handler was seen to allocate in the midst of a request.
+    #[cold]
+    fn handlers_allocate() -> bool {
+        false
     }
 
     /// Whether the heap may keep freed mappings, because the background thread will return them.

@@ -330,7 +330,8 @@ impl Marks for ClassMarks {
 
     #[inline(always)]
     fn is_here(&self, at: *mut u8) -> bool {
-        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LEAST)
+        // The last object of all begins [`LEAST`] bytes before the end.
+        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LEAST - 1)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::mark;
 use crate::misuse::Misuse;
 use crate::owned::Owned;
 use crate::size_class;
-use crate::thread_cache::ThreadCache;
+use crate::thread_cache::{ThreadCache, wait};
 use core::ptr::null_mut;
 use craton_base::{Clock, Machine, Pages, Platform};
 use craton_slab::{Chain, Marks};
@@ -28,6 +28,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
         if !cache.is_empty(class) {
+            cache.forgo::<H>(class);
             // SAFETY: as above. A signal handler may have freed an object since the list was empty.
             let object = unsafe { ThreadCache::pop(cache, class) };
             if object.is_null() {
@@ -40,16 +41,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if !object.is_null() {
             return object;
         }
-        cache.disarm(class);
-        let pops = Self::expect_count(cache, class);
-        let before_sample = cache.count_down::<H>(class, pops + 1);
-        let mut want = cache.want(class).min(cache.most_wanted(class));
-        if before_sample > 0 && cache.arm(class) {
-            want = want.min(before_sample);
+        if cache.is_report_due(class) {
+            // A program that frees less than it requests has no full list.
+            // SAFETY: as above.
+            unsafe { self.end_turn(cache, class) };
         }
+        let pops = Self::expect_count(cache, class);
+        let want = cache.want(class).min(cache.most_wanted(class));
         let mut chain = self.take(cache.home(), class, H::bound(class, want));
+        // Requests of objects that turns brought are counted with these.
+        cache.count_down::<H>(class, if cache.is_hardened() { chain.len() } else { pops + 1 }, want);
         let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
+        cache.lead_on::<H>(class);
         // The slabs may have grown the heap; the cache must know the new pages.
         cache.look_again(self.view(), &self.flush_requests);
         if cache.is_look_due(self.in_use()) {
@@ -217,19 +221,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) -> bool {
         // SAFETY: the cache is this thread's; the chain holds objects that its list gave up.
         unsafe {
-            if (*cache).is_armed(class) {
-                return (*cache).stays_armed(class);
-            }
             if let Some(pops) = (*cache).recount(class) {
-                let before_sample = (*cache).count_down::<H>(class, pops);
+                let held = (*cache).len(class) as u32;
+                (*cache).count_down::<H>(class, pops, held);
                 let stays_empty = H::reused(class, pops);
                 if stays_empty {
                     let chain = (*cache).drain::<H>(class, u32::MAX);
                     self.give(class, chain);
-                } else if before_sample > 0 && (*cache).arm(class) {
-                    let rest = (*cache).drain_beyond::<H>(class, before_sample);
-                    self.give(class, rest);
-                    return true;
                 }
                 if stays_empty || !(*cache).is_nearly_full(class) {
                     return stays_empty;
@@ -278,9 +276,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn end_turn(&self, cache: *mut ThreadCache, class: usize) {
         // SAFETY: the cache is this thread's; chains hold objects that its lists gave up.
         unsafe {
-            if (*cache).is_report_due(class) && H::reused(class, (*cache).take_reuse(class)) {
-                let rest = (*cache).drain::<H>(class, u32::MAX);
-                self.give(class, rest);
+            if (*cache).is_report_due(class) {
+                let requests = (*cache).take_reuse(class);
+                (*cache).count_down::<H>(class, requests, wait(class));
+                if H::reused(class, requests) {
+                    let rest = (*cache).drain::<H>(class, u32::MAX);
+                    self.give(class, rest);
+                }
             }
             while (*cache).is_over(class) {
                 self.flush(cache, class);
@@ -301,7 +303,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
             Self::expect_count(&mut *cache, class);
             (*cache).turn::<H>(class);
-            ThreadCache::pop(cache, class)
+            ThreadCache::pop_own(cache, class)
         }
     }
 
@@ -336,6 +338,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             // SAFETY: as in `make_room`.
             unsafe {
                 (*cache).end_waits::<H>(class, |waited| self.give(class, waited));
+                (*cache).forgo::<H>(class);
                 let chain = (*cache).drain::<H>(class, u32::MAX);
                 self.give(class, chain);
             }

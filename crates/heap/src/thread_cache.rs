@@ -1,7 +1,7 @@
 //! The thread cache: a list of free objects for each size class.
 //!
 //! **From.** TEMERAIRE §3 (front end), Bonwick and Adams 2001 (magazines). The lists link through
-//! the objects instead of using arrays, so a cache takes 6.7 KiB however much it holds, and 13 KiB
+//! the objects instead of using arrays, so a cache takes 6.8 KiB however much it holds, and 13 KiB
 //! in a hardened heap ([`stages`]).
 //!
 //! **State.** A free object in a list:
@@ -13,7 +13,9 @@
 //!
 //! **Invariants.** *T1* `room` = [`room_for`] `max` − length objects, less the pops since the count
 //! was last exact. *T2* the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have
-//! no room. A free on such a page leaves the fast path, since no place of it is cut (M7).
+//! no room. A free on such a page leaves the fast path, since no place of it is cut (M7). *T5* the
+//! list of a class that awaits its sample holds the objects moved to it, less its pops
+//! ([`sampling`]).
 //!
 //! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
@@ -45,6 +47,7 @@ use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::end;
 use sampling::Sampling;
+pub use sampling::Slow;
 use stages::Stages;
 pub use stages::{HardenedCache, wait};
 
@@ -76,8 +79,7 @@ struct Pace {
     popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
-    /// Low 32 bits of the head at the last idle check, or 0; in an armed list ([`sampling`]) the
-    /// `max` to restore.
+    /// Low 32 bits of the head at the last idle check, or 0.
     seen: u32,
 }
 
@@ -347,6 +349,16 @@ impl ThreadCache {
     pub unsafe fn pop(this: *mut Self, class: usize) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { Self::pop_at(this, *(&raw const (*this).sources).cast::<u16>().add(class) as usize) }
+    }
+
+    /// As [`ThreadCache::pop`], past the list of a class that awaits its sample ([`sampling`]).
+    ///
+    /// # Safety
+    /// The calling thread uses `this`. `class` is a size class.
+    #[inline]
+    pub unsafe fn pop_own(this: *mut Self, class: usize) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe { Self::pop_at(this, (*this).source_at(class).into()) }
     }
 
     /// # Safety

@@ -14,6 +14,7 @@ extern crate self as craton_os;
 mod cpu_cache;
 
 #[path = "../src/hooks.rs"]
+#[allow(dead_code)]
 mod hooks;
 
 /// Batches of two objects, arrays of two at first and of four at most.

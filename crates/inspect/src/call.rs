@@ -19,7 +19,7 @@ pub struct Call {
 }
 
 impl Call {
-    fn of(frame: &Frame) -> Self {
+    pub(crate) fn of(frame: &Frame) -> Self {
         let Frame { function, file, line, module, .. } = frame.clone();
         Self { function, file, line, module }
     }

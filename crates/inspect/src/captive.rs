@@ -20,11 +20,12 @@ use crate::table::Table;
 const HUGEPAGE: u64 = 2 << 20;
 
 /// A live sample; `address` as the object's.
-struct Sample {
-    address: u64,
+pub(crate) struct Sample {
+    pub(crate) address: u64,
     size: u64,
-    stands_for: Count,
-    site: usize,
+    pub(crate) stands_for: Count,
+    /// Among the profile's.
+    pub(crate) site: usize,
 }
 
 /// Sets the sites' captive bytes in a profile of a running process.
@@ -49,7 +50,7 @@ pub(crate) fn add_captive_by(profile: &mut Profile, heap: &Heap<'_>) -> Result<(
     Ok(())
 }
 
-fn samples(reader: &Reader<'_>, table: &Table) -> Result<Vec<Sample>, String> {
+pub(crate) fn samples(reader: &Reader<'_>, table: &Table) -> Result<Vec<Sample>, String> {
     let at = reader.word(table.get("profile")?)?;
     let [offset, count, bytes] =
         ["samples", "places", "sample_bytes"].map(|name| table.get(&format!("profile.{name}")));

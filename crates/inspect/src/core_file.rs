@@ -83,6 +83,9 @@ impl CoreFile {
         if let (Some(exe), Some(at)) = (exe, notes.program) {
             let old = notes.mapped.iter().find(|m| (m.start..m.end).contains(&at)).map(|m| m.path.clone());
             let new = exe.to_str().ok_or("the program's path is not UTF-8")?;
+            if fs::metadata(exe).is_ok_and(|there| !there.is_file()) {
+                return Err(format!("--exe {new}: not a file; give the program's file"));
+            }
             File::open(exe).map_err(|e| format!("--exe {new}: cannot be opened: {e}"))?;
             notes.mapped.iter_mut().filter(|m| Some(&m.path) == old.as_ref()).for_each(|m| m.path = new.to_owned());
         }

@@ -229,7 +229,7 @@ impl Kit {
     }
 
     pub fn who(&self, reader: &Reader<'_>, names: &Names<'_>, event: Event) -> Option<Who> {
-        let stack = || self.stack(reader, event.stack).into_iter().map(|pc| names.describe(pc)).collect();
+        let stack = || names.stack(self.stack(reader, event.stack));
         (event.thread != 0).then(|| Who { thread: event.thread, time_ns: event.time_ns, stack: stack() })
     }
 

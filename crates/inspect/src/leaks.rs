@@ -20,11 +20,13 @@
 //! bytes for each that was reached and not read yet, and four for each if some are lost.
 
 use crate::caches::Place;
+use crate::captive::{Sample, samples};
 use crate::exhaust::{exhaust, threads};
 use crate::heap::{Heap, Kind, Object};
 use crate::memory::{Map, Memory};
 use crate::names::Names;
 use crate::objects::{BATCH, Found, Objects, SharedBits};
+use crate::profile::Profile;
 use crate::reader::Reader;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -78,6 +80,17 @@ impl Site {
     }
 }
 
+/// An allocation site of lost objects by the heap profile's samples: estimates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sampled {
+    pub stack: Vec<String>,
+    /// Lost objects that are samples.
+    pub samples: u64,
+    /// For which they stand.
+    pub objects: u64,
+    pub bytes: u64,
+}
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Leaks {
     /// Live objects.
@@ -90,6 +103,8 @@ pub struct Leaks {
     pub groups: Vec<Group>,
     /// Sites, those with most bytes first.
     pub sites: Vec<Site>,
+    /// Of the objects that the kit does not know, those with most bytes first.
+    pub sampled: Vec<Sampled>,
     pub warnings: Vec<String>,
 }
 
@@ -128,6 +143,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     follow(&objects, &left, heap.reader.memory, open);
     found.groups = groups(heap, &objects, &left);
     found.sites = sites(heap, &found.groups);
+    found.sampled = sampled(heap, &objects, &left).unwrap_or_default();
     found.lost_objects = found.groups.iter().map(|group| group.objects).sum();
     found.lost_bytes = found.groups.iter().map(|group| group.bytes).sum();
     let locks = heap.held.join(", ");
@@ -238,10 +254,30 @@ fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
         by_stack.entry(heap.kit.stack(&heap.reader, number)).or_default().extend(groups);
     }
     let names = Names::new(heap.reader.memory);
-    let describe = |stack: Vec<u64>| stack.into_iter().map(|pc| names.describe(pc)).collect();
-    let mut sites: Vec<Site> = by_stack.into_iter().map(|(stack, groups)| Site::of(describe(stack), &groups)).collect();
+    let site = |(stack, groups): (Vec<u64>, Vec<&Group>)| Site::of(names.stack(stack), &groups);
+    let mut sites: Vec<Site> = by_stack.into_iter().map(site).collect();
     sites.sort_by_key(|site| (std::cmp::Reverse(site.bytes), site.example));
     sites
+}
+
+/// Of lost objects that are samples. A process has them without the kit, too.
+fn sampled(heap: &Heap<'_>, objects: &Objects<'_>, left: &SharedBits) -> Result<Vec<Sampled>, String> {
+    let is_lost = |at: u64| objects.find(at).is_some_and(|found| left.has(found.number));
+    let lost: Vec<Sample> =
+        samples(&heap.reader, &heap.table)?.into_iter().filter(|sample| is_lost(sample.address)).collect();
+    let Some(profile) = Profile::sampled(heap.reader.memory, &heap.reader, &heap.table)? else { return Ok(Vec::new()) };
+    let names = Names::new(heap.reader.memory);
+    let mut sites: BTreeMap<Vec<String>, [u64; 3]> = BTreeMap::new();
+    for sample in lost {
+        let Some(site) = profile.sites.get(sample.site) else { continue };
+        let sum = sites.entry(names.stack(site.stack.iter().copied())).or_default();
+        let more = [1, sample.stands_for.objects, sample.stands_for.bytes];
+        sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+    let site = |(stack, [samples, objects, bytes]): (Vec<String>, [u64; 3])| Sampled { stack, samples, objects, bytes };
+    let mut sites: Vec<Sampled> = sites.into_iter().map(site).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse(site.bytes));
+    Ok(sites)
 }
 
 /// Ranges of memory.

@@ -333,12 +333,21 @@ fn count_threads(heap: &Heap<'_>, counts: &mut [u64]) -> Result<(), String> {
     let get = |name: &str| heap.table.get(&format!("thread.{name}")).map(|value| value as usize);
     let [lists, list_bytes, room, one] = [get("lists")?, get("list.bytes")?, get("list.room")?, get("room.one")?];
     let [paces, pace_bytes, max] = [get("paces")?, get("pace.bytes")?, get("pace.max")?];
+    // Lists of classes that await a sample; those of no class were given nothing.
+    let [awaited, awaited_bytes, awaited_count] = [get("awaited")?, get("awaited.bytes")?, get("awaited.count")?];
+    let [class, given, popped] = [get("awaited.class")?, get("awaited.given")?, get("room.popped")?];
     for (cache, _) in heap.thread_caches()?.into_iter().filter(|(_, taken)| *taken) {
         let bytes = heap.reader.bytes(cache, get("bytes")?)?;
         for (class, n) in counts.iter_mut().enumerate().skip(1) {
             let room = u32_in(&bytes, lists + class * list_bytes + room) as i32;
             let max = u32_in(&bytes, paces + class * pace_bytes + max) as i32;
             *n += u64::try_from(max - room.div_euclid(one as i32)).unwrap_or(0);
+        }
+        for at in (0..awaited_count).map(|n| awaited + n * awaited_bytes) {
+            let popped = u32_in(&bytes, at + room) / popped as u32;
+            if let Some(n) = counts.get_mut(u32_in(&bytes, at + class) as usize) {
+                *n += u64::from(u32_in(&bytes, at + given).saturating_sub(popped));
+            }
         }
     }
     Ok(())

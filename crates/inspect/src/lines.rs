@@ -8,6 +8,7 @@
 //! **Failure.** Names and lines that no file has are absent.
 
 use crate::demangle::demangled;
+use crate::mapped;
 use crate::memory::Map;
 use crate::names::Image;
 use crate::perf_map::{Named, PerfMap};
@@ -15,7 +16,6 @@ use addr2line::Context;
 use gimli::{EndianArcSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,19 +44,26 @@ struct Module {
 pub struct Lines<'m> {
     maps: &'m [Map],
     run_time: PerfMap,
+    root: Option<PathBuf>,
     modules: HashMap<String, Module>,
     frames: HashMap<u64, Vec<Frame>>,
 }
 
 impl<'m> Lines<'m> {
     pub fn new(maps: &'m [Map]) -> Self {
-        Self { maps, run_time: PerfMap::default(), modules: HashMap::new(), frames: HashMap::new() }
+        Self { maps, run_time: PerfMap::default(), root: None, modules: HashMap::new(), frames: HashMap::new() }
     }
 
     /// With names of code that no file has.
     #[must_use]
     pub fn with_run_time(self, run_time: PerfMap) -> Self {
         Self { run_time, ..self }
+    }
+
+    /// Files as a running process sees them.
+    #[must_use]
+    pub fn with_root(self, root: Option<PathBuf>) -> Self {
+        Self { root, ..self }
     }
 
     /// The calls of a return address, innermost first; at least one.
@@ -74,7 +81,8 @@ impl<'m> Lines<'m> {
     }
 
     fn module(&mut self, path: &str) -> &Module {
-        self.modules.entry(path.to_owned()).or_insert_with(|| Module::open(Path::new(path)))
+        let root = self.root.as_deref();
+        self.modules.entry(path.to_owned()).or_insert_with(|| Module::open(root, Path::new(path)))
     }
 
     fn find(&mut self, at: u64) -> Vec<Frame> {
@@ -117,12 +125,12 @@ impl<'m> Lines<'m> {
 }
 
 impl Module {
-    fn open(path: &Path) -> Self {
-        let file = fs::read(path).unwrap_or_default();
+    fn open(root: Option<&Path>, path: &Path) -> Self {
+        let file = mapped::read(root, path).unwrap_or_default();
         let build_id = object::File::parse(&*file).ok().and_then(|file| Some(hex(file.build_id().ok()??)));
         let context = context(&file).or_else(|| {
             let file = object::File::parse(&*file).ok()?;
-            debug_files(path, &file).iter().find_map(|path| context(&fs::read(path).ok()?))
+            debug_files(path, &file).iter().find_map(|path| context(&mapped::read(root, path)?))
         });
         Self { image: Image::parse(&file), context, build_id }
     }

@@ -8,6 +8,7 @@
 
 mod restart;
 
+use crate::mapped::root_of;
 use crate::memory::{Map, Memory, Thread};
 use object::elf::{NT_ARM_SVE, NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -147,8 +149,8 @@ impl Live {
 
     /// Restarts the system call in which each thread of this name sleeps.
     pub(crate) fn interrupt(&self, name: &str) {
-        let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
-        let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);
+        let comm = |id: &u32| text(&format!("/proc/{}/task/{id}/comm", self.pid));
+        let is_meant = |id: &u32| comm(id).is_some_and(|comm| comm.trim_end() == name);
         for id in tasks(self.pid).unwrap_or_default().into_iter().filter(is_meant) {
             if let Ok(Some(signal)) = self.stop_one(id) {
                 let _ = call(libc::PTRACE_DETACH, id, signal as usize);
@@ -202,6 +204,10 @@ impl Memory for Live {
         self.pid
     }
 
+    fn root(&self) -> Option<PathBuf> {
+        Some(root_of(self.pid))
+    }
+
     fn auxiliary(&self) -> Vec<u8> {
         fs::read(format!("/proc/{}/auxv", self.pid)).unwrap_or_default()
     }
@@ -247,6 +253,11 @@ fn registers(id: u32) -> Thread {
     Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == NT_PRSTATUS || !bytes.is_empty()).collect())
 }
 
+/// A process's name may hold any bytes.
+pub(crate) fn text(path: &str) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
@@ -254,7 +265,7 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
 
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;
+        let status = text(&format!("/proc/{pid}/task/{id}/status"))?;
         switches(&status).map(|switches| (id, switches))
     };
     tasks(pid).ok()?.into_iter().map(one).collect()
@@ -280,7 +291,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 }
 
 fn state(pid: u32, id: u32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
+    let stat = text(&format!("/proc/{pid}/task/{id}/stat"))?;
     // The name in brackets may hold anything.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
@@ -316,7 +327,7 @@ fn open(pid: u32, write: bool) -> Result<File, String> {
 }
 
 pub(crate) fn refused(pid: u32, error: &io::Error) -> String {
-    let tracer = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
+    let tracer = text(&format!("/proc/{pid}/status")).and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
         line.trim().parse::<u32>().ok().filter(|tracer| *tracer != 0)
     });

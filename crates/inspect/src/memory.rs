@@ -2,6 +2,7 @@
 
 use object::elf::{EM_AARCH64, EM_X86_64};
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
@@ -76,6 +77,10 @@ pub trait Memory: Sync {
     /// In messages: `process 17`, or a file's name.
     fn name(&self) -> String;
     fn pid(&self) -> u32;
+    /// Of a running process: where its paths begin.
+    fn root(&self) -> Option<PathBuf> {
+        None
+    }
     /// As the kernel lays it out.
     fn auxiliary(&self) -> Vec<u8> {
         Vec::new()

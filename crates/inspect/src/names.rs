@@ -5,12 +5,16 @@
 //!
 //! **Failure.** A file that is gone or was replaced has no names, or wrong ones.
 
+use crate::call::Call;
 use crate::demangle::demangled;
-use crate::memory::Memory;
+use crate::lines::Lines;
+use crate::mapped;
+use crate::memory::{Map, Memory};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 /// In the file's numbering.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,12 +81,16 @@ fn around(all: &[Function], at: u64) -> Option<&Function> {
 
 pub struct Names<'m> {
     memory: &'m dyn Memory,
+    root: Option<PathBuf>,
+    lines: RefCell<Lines<'m>>,
     images: RefCell<HashMap<String, Option<Image>>>,
 }
 
 impl<'m> Names<'m> {
     pub fn new(memory: &'m dyn Memory) -> Self {
-        Self { memory, images: RefCell::new(HashMap::new()) }
+        let root = memory.root();
+        let lines = RefCell::new(Lines::new(memory.maps()).with_root(root.clone()));
+        Self { memory, root, lines, images: RefCell::new(HashMap::new()) }
     }
 
     /// The variable or function at an address, and the distance from its start.
@@ -93,7 +101,7 @@ impl<'m> Names<'m> {
         let follows = |i: &usize| *i > 0 && maps[*i].path.is_empty() && maps[*i - 1].end == maps[*i].start;
         let map = maps.get(if follows(&i) { i - 1 } else { i }).filter(|map| map.is_file())?;
         let mut images = self.images.borrow_mut();
-        let image = images.entry(map.path.clone()).or_insert_with(|| Image::parse(&std::fs::read(&map.path).ok()?));
+        let image = images.entry(map.path.clone()).or_insert_with(|| self.image(map));
         let image = image.as_ref()?;
         let (offset, into) = (map.offset, at - map.start);
         let address = image.address(offset + into).or_else(|| image.behind(offset, into))?;
@@ -104,20 +112,46 @@ impl<'m> Names<'m> {
         Some((demangled(&symbol.name), address - symbol.at))
     }
 
+    fn image(&self, map: &Map) -> Option<Image> {
+        map.is_file().then(|| Image::parse(&mapped::read(self.root.as_deref(), Path::new(&map.path))?)).flatten()
+    }
+
+    /// The calls of a stack, innermost first, inlined ones as well: `0x55d1c0a4b139 put(int)
+    /// grow.cpp:9`, or without a line as [`Self::in_file`]. It begins behind those of the
+    /// language's library, which allocate for their caller.
+    pub fn stack(&self, stack: impl IntoIterator<Item = u64>) -> Vec<String> {
+        let calls: Vec<(bool, String)> = stack.into_iter().flat_map(|pc| self.calls(pc)).collect();
+        let own = calls.iter().position(|(is_of_language, _)| !is_of_language).unwrap_or(0);
+        calls.into_iter().skip(own).map(|(_, text)| text).collect()
+    }
+
+    /// Each with whether it is of the language's library.
+    fn calls(&self, pc: u64) -> Vec<(bool, String)> {
+        let mut lines = self.lines.borrow_mut();
+        let frames = lines.frames(pc);
+        let has_lines = frames.iter().any(|frame| frame.file.is_some());
+        let text = |call: &Call| match call.place() {
+            Some(place) => format!("{pc:#x} {} {place}", call.function),
+            None if has_lines => format!("{pc:#x} {}", call.function),
+            None => self.in_file(pc),
+        };
+        frames.iter().map(Call::of).map(|call| (call.is_of_language(), text(&call))).collect()
+    }
+
     /// `0x55d1c0a4b139 main+0x1d (/home/me/program+0x1139)`.
-    pub fn describe(&self, pc: u64) -> String {
+    fn in_file(&self, pc: u64) -> String {
         let at = pc.wrapping_sub(1);
         let map = self.memory.map_at(at);
         let Some(map) = map.filter(|map| !map.path.is_empty()) else { return format!("{pc:#x}") };
         let in_file = at - map.start + map.offset;
         let mut images = self.images.borrow_mut();
-        let image = images
-            .entry(map.path.clone())
-            .or_insert_with(|| if map.is_file() { Image::parse(&std::fs::read(&map.path).ok()?) } else { None });
+        let image = images.entry(map.path.clone()).or_insert_with(|| self.image(map));
         let address = image.as_ref().and_then(|image| image.address(in_file)).unwrap_or(in_file);
         let place = format!("({}+{:#x})", map.path, address + 1);
         match image.as_ref().and_then(|image| image.function(address)) {
-            Some(function) => format!("{pc:#x} {}+{:#x} {place}", function.name, address + 1 - function.at),
+            Some(function) => {
+                format!("{pc:#x} {}+{:#x} {place}", demangled(&function.name), address + 1 - function.at)
+            }
             None => format!("{pc:#x} {place}"),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct Named {
 impl PerfMap {
     /// Of a process that runs, perhaps in a container, or of one that ran here.
     pub fn of(pid: u64) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = crate::live::text(&format!("/proc/{pid}/status")).unwrap_or_default();
         let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
         let inner = inner.map_or_else(|| pid.to_string(), str::to_owned);
         let paths = [format!("/proc/{pid}/root/tmp/perf-{inner}.map"), format!("/tmp/perf-{pid}.map")];

@@ -59,6 +59,9 @@ pub struct Profile {
     pub live_samples: u64,
     /// For want of room.
     pub dropped: u64,
+    /// Small objects are no samples, since the program frees them by their size alone. Unknown of a
+    /// file.
+    pub misses_small: bool,
     /// Monotonic, of the first and the last sample and of the high-water mark.
     pub began_ns: u64,
     pub last_ns: u64,
@@ -116,6 +119,10 @@ impl Shape {
     }
 }
 
+fn misses_small(reader: &Reader<'_>, table: &Table) -> bool {
+    table.get("profile.trusts").is_ok_and(|at| reader.byte(at) != 0)
+}
+
 fn cut(name: &str) -> String {
     format!("{name}: the heap profile is cut off or damaged; was the process killed while it wrote the file?")
 }
@@ -169,16 +176,17 @@ impl Profile {
             is_calm = exact::add(exact, &reader, table)?;
         }
         let profile = profile.ok_or_else(|| {
-            format!(
-                "{name}: no sample yet: it has allocated little, or runs with profile=off; `craton set PID profile=64K` \
-                 takes more"
-            )
+            let why = match misses_small(&reader, table) {
+                true => "no sample yet: its Rust allocator frees small objects by size alone, which are not sampled",
+                false => "no sample yet: it has allocated little, or runs with profile=off",
+            };
+            format!("{name}: {why}; `craton set PID profile=64K` takes more")
         })?;
         Ok((profile, is_calm))
     }
 
     /// `None` without a sample.
-    fn sampled(memory: &dyn Memory, reader: &Reader<'_>, table: &Table) -> Result<Option<Self>, String> {
+    pub(crate) fn sampled(memory: &dyn Memory, reader: &Reader<'_>, table: &Table) -> Result<Option<Self>, String> {
         let name = memory.name();
         let at = reader.word(table.get("profile")?)?;
         if at == 0 {
@@ -198,7 +206,8 @@ impl Profile {
             let sequence = |header: &[u8]| word_in(header, 32);
             let is_whole = sequence(&header).is_multiple_of(2) && sequence(&read(at, HEADER)?) == sequence(&header);
             if is_whole || tries == TRIES {
-                return Ok(Some(Self::new(name, &header, &shape, &sites, memory.maps().to_vec())));
+                let profile = Self::new(name, &header, &shape, &sites, memory.maps().to_vec());
+                return Ok(Some(Self { misses_small: misses_small(reader, table), ..profile }));
             }
             sleep(Duration::from_micros(100));
         }
@@ -238,6 +247,7 @@ impl Profile {
             samples: word_in(header, 64),
             live_samples: word_in(header, 72),
             dropped: word_in(header, 80),
+            misses_small: false,
             began_ns: word_in(header, 88),
             last_ns: word_in(header, 96),
             peak_ns: word_in(header, 104),

@@ -1,13 +1,14 @@
 //! The page of statistics in a file of a `stats_dir`, or in memory
 //! (`craton_malloc::observe::segment`). A release appends numbers; older ones are 0.
 
+use crate::profile::Profile;
 use crate::reader::{text_in, u32_in, word_in};
 use craton_tables::counters::PROCESS;
 use craton_tables::options::{Choice, OPTIONS};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 const VERSION: u64 = 1;
@@ -35,6 +36,8 @@ pub struct Published {
     /// By the monotonic clock, when the file was made.
     pub since_ns: u64,
     pub has_exited: bool,
+    /// Of a `stats_dir`.
+    file: Option<PathBuf>,
     numbers: Vec<u64>,
     pub classes: Vec<ClassShare>,
     /// As set; a long value is cut.
@@ -46,7 +49,9 @@ impl Published {
     /// No such page, or another version.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() < PAGE || word_in(bytes, 0) != MAGIC {
-            return Err("no page of Craton's statistics".to_owned());
+            return Err(
+                "no page of Craton's statistics, as `craton run -o stats_dir=FOLDER -- CMD` keeps them".to_owned()
+            );
         }
         let version = word_in(bytes, 8);
         if version != VERSION {
@@ -75,6 +80,7 @@ impl Published {
             exe: text_in(&bytes[REST_AT + 24..REST_AT + 40]),
             since_ns: word(2),
             has_exited: word(1) == EXITED,
+            file: None,
             numbers: (0..PROCESS.len()).map(|i| word_in(bytes, 16 + 8 * i)).collect(),
             classes: (0..count).map(class).filter(|class| class.slabs > 0).collect(),
             options: OPTIONS.iter().enumerate().filter(|_| is_known).filter_map(option).collect(),
@@ -85,17 +91,33 @@ impl Published {
     /// As [`Published::parse`], or the system's.
     pub fn read(file: &Path) -> Result<Self, String> {
         let mut bytes = Vec::new();
-        let read = File::open(file).and_then(|file| file.take(PAGE as u64).read_to_end(&mut bytes));
         let named = |why: String| format!("{}: {why}", file.display());
+        // Opening a pipe would wait.
+        if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+            return Err(named("not a file".to_owned()));
+        }
+        let read = File::open(file).and_then(|file| file.take(PAGE as u64).read_to_end(&mut bytes));
         read.map_err(|e| named(e.to_string()))?;
-        Self::parse(&bytes).map_err(named)
+        let page = Self::parse(&bytes).map_err(named)?;
+        Ok(Self { file: Some(file.to_owned()), ..page })
+    }
+
+    /// The last copy of the heap profile beside its file. `None` also if it is damaged.
+    pub fn profile(&self) -> Option<Profile> {
+        let path = self.file.as_ref()?.with_extension("profile");
+        std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+        Profile::parse(&path.display().to_string(), &std::fs::read(&path).ok()?).ok()
+    }
+
+    /// By their names.
+    pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|path| path.extension().is_some_and(|end| end == "stats"))
     }
 
     /// Every program whose page is there, also one that its process has left by `exec`.
     pub fn all_in_folder(folder: &Path) -> Vec<Self> {
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let ours = files.filter(|path| path.extension().is_some_and(|end| end == "stats"));
-        ours.filter_map(|path| Self::read(&path).ok()).collect()
+        Self::files(folder).filter_map(|path| Self::read(&path).ok()).collect()
     }
 
     /// Processes that have not ended by `exit`, the eldest first; of several by one process, the

@@ -74,19 +74,20 @@ pub fn refs(heap: &Heap<'_>, at: u64) -> Result<Refs, String> {
         true => found.holders.push(holder()),
         false => found.more += 1,
     };
-    for thread in heap.reader.memory.threads() {
-        for word in &thread.registers {
-            if search.reach(IN_REGISTER, *word) == Some(target) {
-                add(&mut found, &|| in_register(thread.id, word - object.start));
-            }
-        }
-    }
     for (from, to) in roots(heap)? {
         heap.reader.for_each_word(from, to, |at, word| {
             if search.reach(at, word) == Some(target) {
                 add(&mut found, &|| holder(heap, &objects, &names, at, word - object.start));
             }
         });
+    }
+    // Last: a variable's name explains more.
+    for thread in heap.reader.memory.threads() {
+        for word in &thread.registers {
+            if search.reach(IN_REGISTER, *word) == Some(target) {
+                add(&mut found, &|| in_register(thread.id, word - object.start));
+            }
+        }
     }
     let mut batch = Vec::new();
     let (mut words, mut hits) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));

@@ -25,6 +25,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
@@ -310,6 +311,10 @@ impl Memory for Snapshot {
 
     fn pid(&self) -> u32 {
         self.live.pid()
+    }
+
+    fn root(&self) -> Option<PathBuf> {
+        self.live.root()
     }
 
     fn auxiliary(&self) -> Vec<u8> {

@@ -129,6 +129,7 @@ pub struct Row<'a> {
     samples: u64,
     live_samples: u64,
     dropped_samples: u64,
+    misses_small: bool,
     /// Of the live objects, those that `debug=audit` knows.
     exact: Sum,
     sum: Sums,
@@ -203,6 +204,7 @@ impl Stacks {
             samples: profile.samples,
             live_samples: profile.live_samples,
             dropped_samples: profile.dropped,
+            misses_small: profile.misses_small,
             exact: profile.exact.into(),
             sum: self.sum(),
             stacks: &self.0,

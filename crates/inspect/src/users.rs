@@ -74,10 +74,7 @@ pub fn users(heap: &Heap<'_>) -> Result<Users, String> {
     let mut named: HashMap<(&'static str, Vec<String>), Sum> = HashMap::new();
     for (key, sum) in all {
         let (kind, name) = match key {
-            Key::Site(stack) => {
-                let frames = heap.kit.stack(&heap.reader, stack).into_iter();
-                ("site", frames.map(|pc| names.describe(pc)).collect())
-            }
+            Key::Site(stack) => ("site", names.stack(heap.kit.stack(&heap.reader, stack))),
             Key::Type(name) => ("type", vec![name]),
             Key::Cache(name) => ("cache", vec![name]),
             Key::Heap(own) => ("heap", vec![heap.own_name(own)?]),

@@ -152,22 +152,26 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A register points into the buffer. Also returns how many there are.
+    /// A register points into the buffer. Also returns how many there are; of several the one to
+    /// which the last register leads, since the first four, R8 to R11, are seldom those of an
+    /// access: an earlier call may have left them.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {
             let is_fit = if freed { b.state == State::Freed } else { b.state == State::Live };
-            let within = fault.registers.iter().any(|r| (b.address..b.address + b.size.max(1)).contains(r));
-            if is_fit && within {
+            let within = fault.registers.iter().rposition(|r| (b.address..b.address + b.size.max(1)).contains(r));
+            if is_fit && let Some(register) = within {
                 // SAFETY: a buffer that is not closed can be read.
                 let holds =
                     (0..b.size / 4).any(|i| unsafe { (b.address as *const u32).add(i).read_unaligned() } == word);
                 if holds {
-                    found = found.or(Some(*b));
+                    if found.is_none_or(|(last, _)| register > last) {
+                        found = Some((register, *b));
+                    }
                     buffers += 1;
                 }
             }
         });
-        found.map(|buffer| (buffer, buffers))
+        found.map(|(_, buffer)| (buffer, buffers))
     }
 }

@@ -70,7 +70,7 @@ impl Watches {
                 return false;
             }
         }
-        watch::install()
+        watch::install() && self.points[0].is_exact()
     }
 
     /// No process of tests handles the processor's signals, which masked stores beside a buffer

@@ -80,8 +80,8 @@ pub enum Status {
     TimedOut,
     NotServed,
     CannotStart(String),
-    /// A server on which the command for readiness never succeeded.
-    NotReady,
+    /// A server on which the command for readiness did not succeed in this time.
+    NotReady(Duration),
     LoadFailed(String),
     /// A server that ended with status 0 before its load.
     EndedEarly,
@@ -96,7 +96,7 @@ impl fmt::Display for Status {
             Self::TimedOut => f.write_str("timed out"),
             Self::NotServed => f.write_str("not served"),
             Self::CannotStart(why) => write!(f, "cannot start: {why}"),
-            Self::NotReady => write!(f, "not ready within {} s", server::READY_LIMIT.as_secs()),
+            Self::NotReady(limit) => write!(f, "not ready within {} s", limit.as_secs_f64()),
             Self::LoadFailed(why) => write!(f, "load failed: {why}"),
             Self::EndedEarly => f.write_str("ended before its load did; a server has to stay in the foreground"),
         }
@@ -205,7 +205,7 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
             turn.given_up = round < warmup
                 && matches!(
                     run.status,
-                    Status::CannotStart(_) | Status::TimedOut | Status::NotServed | Status::NotReady
+                    Status::CannotStart(_) | Status::TimedOut | Status::NotServed | Status::NotReady(_)
                 );
             if round >= warmup || turn.given_up {
                 measured.runs.push(run);

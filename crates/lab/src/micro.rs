@@ -8,7 +8,7 @@
 //! **Failure.** A failed measurement ends no other. An allocator that cannot be preloaded, or not
 //! under valgrind, is tried once.
 
-mod callgrind;
+pub mod callgrind;
 pub mod calls;
 mod driver;
 mod loops;

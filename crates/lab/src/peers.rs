@@ -2,7 +2,7 @@
 
 mod known;
 
-pub use known::{KNOWN, Known, Setting, Source};
+pub use known::{KNOWN, Known, Note, Setting, Source};
 
 use crate::measure::Allocator;
 use crate::shared_object;
@@ -20,7 +20,7 @@ pub struct Peer {
     /// None: glibc with settings.
     pub library: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
-    pub note: Option<&'static str>,
+    pub note: Option<Note>,
 }
 
 impl From<Peer> for Allocator {

@@ -7,6 +7,7 @@ mod locks;
 
 use crate::govern;
 use crate::here::Here;
+use crate::sampling;
 use crate::statics::{BACKGROUND, FORKS, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, SHARED, TRACE};
 use crate::thread::leave::{count_threads, return_cache};
 use crate::thread::{nested, tls};
@@ -57,6 +58,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         locks::release_all();
     }
     tls::clear_number();
+    sampling::forked();
     govern::forked(left);
     SEGMENT.pid.store(id().into(), Relaxed);
 }

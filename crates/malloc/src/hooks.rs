@@ -6,10 +6,11 @@ use crate::here::Here;
 use crate::observe::report;
 use crate::observe::segment;
 use crate::sampling;
-use crate::statics::{BACKGROUND, HEAP, KIT, SEGMENT, SHARED, TRACE};
+use crate::statics::{BACKGROUND, HEAP, KIT, PROFILE, SEGMENT, SHARED, TRACE};
+use crate::thread::nested;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{PageRange, Pages};
-use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
+use craton_heap::hooks::{Countdown, Damage, Ended, Event, Hooks, SpanEvent, Usage};
 use craton_os::probe;
 
 /// Large allocations between two reads of the clock.
@@ -61,7 +62,6 @@ impl Hooks for Here {
                 }
                 return now;
             }
-            Event::ProcessorRefill { class, objects } => sampling::count_processor_refill(class, objects),
             Event::SlabsReused => govern::record_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),
             Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
@@ -84,8 +84,18 @@ impl Hooks for Here {
     }
 
     #[cold]
-    fn count_ended(class: usize, excess: u64) -> (i64, u32) {
-        sampling::count_ended(class, excess)
+    fn count_ended(class: usize, ended: Countdown, among: u32) -> Ended {
+        sampling::count_ended(class, ended, among)
+    }
+
+    #[cold]
+    fn forgone(class: usize, bytes: u64) {
+        PROFILE.add_pending(class, bytes);
+    }
+
+    #[cold]
+    fn handlers_allocate() -> bool {
+        nested::was_said()
     }
 
     #[inline(always)]

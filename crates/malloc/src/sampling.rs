@@ -3,79 +3,125 @@
 //!
 //! **Unsafe.** Uses the thread's cache.
 
+use crate::here::Here;
 use crate::observe::profile_file;
+use crate::profile::Points;
 use crate::profile::tables::{DEPTH, Sample};
-use crate::statics::{HEAP, PROFILE, SEGMENT};
+use crate::statics::{HEAP, NOT_BEGUN, PROFILE, SEGMENT, SHARED};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
+use craton_heap::hooks::{Countdown, Ended};
 use craton_heap::size_class::size_of_class;
-use craton_heap::thread_cache::{MAX_QUICK, ThreadCache};
+use craton_heap::thread_cache::{MAX_QUICK, Slow, ThreadCache};
 use craton_kit::family;
 use craton_os::{precise_ns, probe, process, thp, unwind};
 
-/// Requests of a class that precede its sample, at most. More see a longer fixed pattern of long
-/// and short lives aright, but cost more: the list refuses frees meanwhile.
-const MOST_BEFORE: u64 = 16;
-
 /// [`craton_heap::hooks::Hooks::count_ended`].
-pub(crate) fn count_ended(class: usize, excess: u64) -> (i64, u32) {
-    let (next, bytes) = PROFILE.count_ended(excess);
-    if bytes == 0 || is_freed_by_size(size_of_class(class)) {
-        return (next, 0);
-    }
-    PROFILE.add_pending(class, bytes);
-    (next, 1 + (PROFILE.pace.random() % MOST_BEFORE) as u32)
-}
-
-/// Counts objects of a per-CPU cache's refill: the next slow request of the class is the sample.
-pub(crate) fn count_processor_refill(class: usize, objects: u32) {
-    let size = size_of_class(class);
-    if let Some(bytes) = PROFILE.count_down(u64::from(objects) * size as u64)
-        && !is_freed_by_size(size)
-    {
-        PROFILE.add_pending(class, bytes);
-    }
+pub(crate) fn count_ended(class: usize, ended: Countdown, among: u32) -> Ended {
+    let (next, bytes) = PROFILE.count_ended(ended);
+    let bytes = if is_freed_by_size(size_of_class(class)) { 0 } else { bytes };
+    Ended { next, bytes, nth: 1 + (PROFILE.pace.random() % u64::from(among)) as u32 }
 }
 
 fn is_freed_by_size(size: usize) -> bool {
     size <= MAX_QUICK && PROFILE.trusts.load(Relaxed)
 }
 
-/// Whether a slow request is its class's sample.
-#[inline]
-pub(crate) fn is_due(class: usize, size: usize, family: u8) -> bool {
-    PROFILE.is_pending() && is_due_now(class, size, family)
+/// Counts a slow request of a class that awaits its sample.
+#[inline(always)]
+pub(crate) fn slow(class: usize, size: usize, family: u8) -> Slow {
+    match tls::own() {
+        // SAFETY: this thread's cache.
+        Some(cache) if unsafe { (*cache).awaits_some() } => slow_awaited(cache, class, size, family),
+        _ => Slow::Usual,
+    }
+}
+
+/// Counts a new object of a thread without a cache, which may become a sample.
+#[inline(always)]
+pub(crate) fn count_without_cache(object: *mut u8, class: usize, size: usize, family: u8) {
+    let left = tls::count_bytes(size_of_class(class) as i64);
+    if left < 0 {
+        end_part(object, class, size, family, left);
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn is_due_now(class: usize, size: usize, family: u8) -> bool {
-    if !PROFILE.is_due(class) || nested::is_nested() || family == family::TRUSTED && size <= MAX_QUICK {
-        return false;
+fn end_part(object: *mut u8, class: usize, size: usize, family: u8, left: i64) {
+    let begun = (left > NOT_BEGUN / 2).then_some(left);
+    let (next, bytes) = PROFILE.count_part(begun, size_of_class(class) as u64);
+    tls::set_countdown(next);
+    if bytes == 0 || object.is_null() || is_freed_by_size(size_of_class(class)) {
+        return;
     }
-    tls::own().is_none_or(|cache| {
-        // SAFETY: this thread's cache.
-        let cache: &ThreadCache = unsafe { &*cache };
-        // Else another thread's sample, or a request that chance did not choose.
-        cache.is_empty(class) && (cache.is_armed(class) || cache.is_hardened())
-    })
+    if let Slow::Sample(bytes) = sample(class, size, family, bytes) {
+        sample_small(object, class, size, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slow_awaited(cache: *mut ThreadCache, class: usize, size: usize, family: u8) -> Slow {
+    if nested::is_nested() {
+        return Slow::Usual;
+    }
+    // SAFETY: this thread's cache, which nothing of it uses now.
+    match nested::within(|| unsafe { ThreadCache::slow::<Here>(cache, class) }) {
+        Slow::Sample(bytes) => sample(class, size, family, bytes),
+        other => other,
+    }
+}
+
+/// A request that is to be a sample, if it can be one; of the bytes, and of those of samples that
+/// threads awaited no longer.
+#[cold]
+#[inline(never)]
+fn sample(class: usize, size: usize, family: u8, bytes: u64) -> Slow {
+    let is_trusted = family == family::TRUSTED && size <= MAX_QUICK;
+    if nested::is_nested() || is_trusted {
+        PROFILE.add_pending(class, bytes);
+        return Slow::Usual;
+    }
+    match bytes + PROFILE.take_pending(class) {
+        0 => Slow::Usual,
+        bytes => Slow::Sample(bytes),
+    }
+}
+
+/// A thread's first object with a cache. It is the sample of threads that ended before they came to
+/// theirs: where all threads are that short, none comes to one.
+#[inline(always)]
+pub(crate) fn begin_thread(object: *mut u8, class: usize, size: usize, family: u8) -> *mut u8 {
+    if PROFILE.is_pending(class) { begin_thread_with_sample(object, class, size, family) } else { object }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_thread_with_sample(object: *mut u8, class: usize, size: usize, family: u8) -> *mut u8 {
+    match sample(class, size, family, 0) {
+        Slow::Sample(bytes) => sample_small(object, class, size, bytes),
+        _ => object,
+    }
 }
 
 /// Makes a new object of a class its sample, or another in its place, which it returns. Where it
-/// cannot be one, the class's next is.
+/// cannot be one, the class's next is; without a cache none, since the thread's next request would
+/// be one of another kind.
 #[cold]
 #[inline(never)]
-pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize) -> *mut u8 {
+pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize, bytes: u64) -> *mut u8 {
     let saved = process::errno();
     nested::within(|| {
-        if let Some(cache) = tls::own() {
+        let began_ns = precise_ns();
+        let cache = tls::own();
+        if let Some(cache) = cache {
             // SAFETY: this thread's cache; the object has just been made.
             object = unsafe { HEAP.place_sample(cache, object) };
         }
-        let bytes = PROFILE.take_pending(class);
         if !HEAP.begin_sample(object) {
-            PROFILE.add_pending(class, bytes);
-        } else if !record(object, size, bytes) {
+            PROFILE.add_pending(class, if cache.is_some() { bytes } else { 0 });
+        } else if !record(object, size, bytes, began_ns) {
             HEAP.end_sample(object);
         }
     });
@@ -86,30 +132,30 @@ pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize) -> *m
 /// Counts a large object, which may become a sample.
 #[inline]
 pub(crate) fn count_large(object: *mut u8, size: usize) {
-    if PROFILE.count_down(size as u64).is_some() {
-        sample_large(object, size);
+    if let Some(ended) = PROFILE.count_down(size as u64) {
+        sample_large(object, size, ended);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn sample_large(object: *mut u8, size: usize) {
-    if object.is_null() || nested::is_nested() {
+fn sample_large(object: *mut u8, size: usize, ended: Points) {
+    if nested::is_nested() {
         return;
     }
     let saved = process::errno();
-    nested::within(|| _ = record(object, size, PROFILE.weight(size)));
+    nested::within(|| _ = record(object, size, ended.weight(size), precise_ns()));
     process::set_errno(saved);
 }
 
-/// `bytes`: what the sample stands for. `false`: it was dropped.
+/// `bytes`: what the sample stands for. `began_ns`: its time counts from then. `false`: it was
+/// dropped.
 #[inline(never)]
-fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
+fn record(object: *mut u8, size: usize, bytes: u64, began_ns: u64) -> bool {
     // A static program allocates before the C library can unwind.
     if !SEGMENT.has_started() || bytes == 0 {
         return false;
     }
-    let began_ns = precise_ns();
     let mut frames = [0; DEPTH];
     let depth = unwind::capture_outside(&mut frames);
     let objects = (bytes / size.max(1) as u64).max(1);
@@ -120,7 +166,20 @@ fn record(object: *mut u8, size: usize, bytes: u64) -> bool {
     if PROFILE.due.is_due(began_ns, || PROFILE.tables.live_bytes()) && thp::may_query() {
         profile_file::write();
     }
+    if SHARED.wants_profile(began_ns, || PROFILE.tables.live_bytes()) && thp::may_query() {
+        profile_file::keep();
+    }
     live > 0
+}
+
+/// In a fork's child, so that children do not all have their samples at the same places.
+pub(crate) fn forked() {
+    PROFILE.forked();
+    tls::set_countdown(NOT_BEGUN);
+    if let Some(cache) = tls::own() {
+        // SAFETY: this thread's cache, and the child has no other thread.
+        unsafe { (*cache).set_countdown(PROFILE.first_countdown(true)) };
+    }
 }
 
 /// Whether a pointer may be a sample's: right for each sample, wrong for few others.

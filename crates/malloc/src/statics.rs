@@ -89,3 +89,10 @@ pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);
 /// Keys plus 1 of thread-local words as POSIX thread-specific values.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 pub(crate) static TLS_KEYS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
+/// A thread's countdown before its first request: less than half of it after any.
+pub(crate) const NOT_BEGUN: i64 = -1 << 62;
+
+/// Bytes up to the end of a part, for threads without a cache.
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+pub(crate) static TLS_COUNTDOWN: core::sync::atomic::AtomicI64 = core::sync::atomic::AtomicI64::new(NOT_BEGUN);

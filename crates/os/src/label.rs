@@ -1,13 +1,13 @@
 //! Names of anonymous mappings, which `/proc/PID/maps` and `smaps` show as `[anon:NAME]`.
 //!
-//! **State.** Off until [`turn`]. The system's first refusal turns them off for good: Linux
-//! before 5.17 and kernels without `CONFIG_ANON_VMA_NAME` refuse each. Parts that are split off a
-//! mapping keep its name, and mappings of different names do not join.
+//! **State.** Off until [`turn`], which tries one. The system's first refusal turns them off: Linux
+//! before 5.17 and kernels without `CONFIG_ANON_VMA_NAME`, as Debian's, refuse each. Parts that are
+//! split off a mapping keep its name, and mappings of different names do not join.
 //!
 //! **Cost.** A system call for each named mapping; none while off.
 //! **Unsafe.** Calls `prctl` on the caller's ranges, which changes no contents.
 
-use crate::{process, thp};
+use crate::{mapping, process, thp};
 use core::ffi::{CStr, c_ulong};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -20,8 +20,13 @@ pub const GUARDED: &CStr = c"craton: debugging kit";
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
+/// Stays off where the system refuses names.
 pub fn turn(on: bool) {
     IS_ON.store(on, Relaxed);
+    let page = process::page_size();
+    if on && let Some(at) = mapping::map(page, page) {
+        mapping::unmap(at, page);
+    }
 }
 
 /// Until the system's first refusal.

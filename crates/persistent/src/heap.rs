@@ -65,9 +65,9 @@ impl HeapOptions {
         Ok(PersistentHeap::new(RawHeap::create(path.as_ref(), self)?.0))
     }
 
-    /// Repairs a heap that was not closed. [`FileError::InUse`](crate::FileError): another process
-    /// has it open, or the kernel is still ending a killed one: try again. A heap cannot be opened
-    /// to be read alone.
+    /// Repairs a heap that was not closed. [`FileError::InUse`](crate::FileError): it is open
+    /// in another process, or the kernel is still ending a killed one: try again. A heap cannot be
+    /// opened to be read alone.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))

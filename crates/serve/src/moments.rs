@@ -5,7 +5,7 @@
 
 use crate::history::History;
 use crate::processes::now_ms;
-use craton_inspect::{Call, Count, Lines, Map, PerfMap, Profile, Site, Stack, Stacks, Sums, Watch, calls};
+use craton_inspect::{Call, Count, Lines, Map, PerfMap, Profile, Site, Stack, Stacks, Sums, Watch, calls, root_of};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -133,7 +133,8 @@ impl Moments {
         if new.is_empty() {
             return;
         }
-        let mut lines = Lines::new(&self.maps).with_run_time(PerfMap::of(self.pid.into()));
+        let lines = Lines::new(&self.maps).with_run_time(PerfMap::of(self.pid.into()));
+        let mut lines = lines.with_root(Some(root_of(self.pid)));
         for number in new {
             let found = calls(&self.stacks[number as usize], &mut lines);
             self.named.insert(number, found.into());

@@ -91,7 +91,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let state = State::new(now);
         let groups = (0..groups).map(|_| OnceLock::new()).collect();
         let (len, state, probe) = (AtomicU64::new(len), Mutex::new(state), OnceLock::new());
-        Self { inner: Arc::new(Inner { limit, len, groups, arrays: Arrays::default(), state, probe }) }
+        Self { inner: Arc::new(Inner { limit, len, groups, arrays: Arrays::new(limit), state, probe }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

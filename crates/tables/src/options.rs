@@ -187,7 +187,8 @@ options! {
         refusal: "bad value (0 or 1); ignored",
         text: "names the library's mappings, as `/proc/PID/maps` and `smaps` show them: `[anon:craton: heap]` and others",
         more: "For mappings made from then on, by a system call each, two of them at the start. Off again once the system \
-               refuses a name, as Linux before 5.17 does, and each kernel without `CONFIG_ANON_VMA_NAME`."
+               refuses a name, as Linux before 5.17 does, and each kernel without `CONFIG_ANON_VMA_NAME`, such as \
+               Debian's: `craton get PID name_mappings` then shows `0`."
     }
     PageHeap page_heap {
         form: Words(&["temeraire", "frames"]), default: "temeraire", when: Start,

@@ -40,7 +40,8 @@ pub struct Get {
 
 Without PID it lists the processes that have libcraton.so mapped. With one it
 shows its ledger, size classes and rates. It stops no process. Keys: q quits, s
-sorts by the next column, r reverses the order, space pauses.
+sorts by the next column, r reverses the order, w shows who holds the memory
+instead of the size classes, space pauses.
 
 Exit status: 0, 1 when the process cannot be read, 2 for wrong usage.")]
 pub struct Top {

@@ -15,12 +15,12 @@ use std::path::PathBuf;
   craton profile core.1234 --pprof heap.pb.gz && go tool pprof heap.pb.gz
 
 The library samples one allocated byte in 512 KiB (option profile), in every
-program that runs on Craton. A running process is not stopped; only its user or
-root may read it. `craton run --profile=FILE` writes the profile at exit.
-Figures are estimates: n samples of a function are right within 200 / √n percent
-in 19 of 20 cases. A function's line is that of its innermost call outside of
-the language's library; \"with callees\" counts what the functions below it hold.
-docs/profile.md explains more.
+program that runs on Craton. Only a process under debug=audit is stopped, for a
+moment. Only the process's user or root may read it. `craton run --profile=FILE`
+writes the profile at exit. Figures are estimates: n samples of a function are
+right within 200 / √n percent in 19 of 20 cases. A function's line is that of
+its innermost call outside of the language's library; \"with callees\" counts
+what the functions below it hold. docs/profile.md explains more.
 
 Exit status: 0, 1 when something failed, 2 for wrong usage.")]
 pub struct Profile {

@@ -57,7 +57,8 @@ pub struct Checked {
     /// Suppress reports that a rule of FILE matches
     #[arg(long, value_name = "FILE")]
     pub suppress: Vec<PathBuf>,
-    /// The exit status when the kit has reported a bug [default: 99]; 0 for that of CMD
+    /// The exit status when the kit has reported a bug [default: 99]; 0 for that of CMD. Where a
+    /// signal ends CMD without a report, the status is 128 plus its number
     #[arg(long, value_name = "N", value_parser = status, allow_negative_numbers = true)]
     pub bugs_exit: Option<u8>,
     /// The exit status when CMD succeeds, without bugs but with leaks [default: 98]; 0 for that of
@@ -97,15 +98,16 @@ Options of the library (docs/options.md has the details):
 {list}
 The library is the file that CRATON_LIBRARY names, else libcraton.so beside this
 program, in ../lib or in ../lib/craton. It precedes the libraries of LD_PRELOAD,
-and the options follow those of CRATON_OPTIONS. Craton cannot serve programs that
-are linked statically or run set-uid. Without --stats craton becomes CMD, by
-exec. With it, and with the options for the kit's reports (--json to
---leaks-exit), craton waits for CMD and forwards signals to it.
+and the options follow those of CRATON_OPTIONS. Craton cannot serve programs
+that are linked statically or run set-uid. With --stats, with --trace without
+%p, with checks in debug that report, and with the options for the kit's reports
+(--json to --leaks-exit), craton waits for CMD and forwards signals to it. Else
+craton becomes CMD, by exec.
 docs/statistics.md explains the numbers, docs/debugging.md the reports.
 
-Exit status: that of CMD; where craton waits, 128 plus the signal that ended it,
-or the statuses for bugs and leaks; 1 when CMD cannot be started, or was not
-served to its end where it should have been checked; 2 for wrong usage, a bad
-option, a wrong rule or a bad CRATON_LIBRARY."
+Exit status: that of CMD; where craton waits, 128 plus the signal that ended it;
+with an option for the kit's reports, the statuses for bugs and leaks; 1 when
+CMD cannot be started, or was not served to its end where it should have been
+checked; 2 for wrong usage, a bad option, a wrong rule or a bad CRATON_LIBRARY."
     )
 }

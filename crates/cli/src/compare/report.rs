@@ -16,6 +16,8 @@ use std::path::Path;
 const NONE: &str = "-";
 const COMPLAINT: &str = "craton: ";
 const LAST_LINES: usize = 10;
+const NOT_READY: &str = "the command of --ready did not succeed in this time, and the server was ended; start the \
+                         server by hand and try the command, or allow more by --ready-timeout";
 
 /// Head, figure, format, and whether its ratio to glibc is beside it.
 type Column = (&'static str, Figure, fn(f64) -> String, bool);
@@ -71,6 +73,13 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
     }
     text += &notes.iter().map(|note| plain(note) + "\n").collect::<String>();
     text + &failures(measured, command)
+}
+
+/// Of the notes about allocators the faults only where a run on the allocator failed.
+pub fn known(notes: &[String], faults: &[String], runs: &[Run]) -> Vec<String> {
+    let has_failed = |name: &str| runs.iter().any(|run| run.allocator == name && run.status != Status::Ok);
+    let is_shown = |note: &&String| !faults.contains(*note) || note.split(':').next().is_some_and(has_failed);
+    notes.iter().filter(is_shown).cloned().collect()
 }
 
 /// `known` come first, then what the runs showed.
@@ -277,6 +286,9 @@ fn failures(measured: &Measured, command: &[OsString]) -> String {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
             text += &format!("\n{allocator}: {}\n", plain(&not_served(measured, allocator, command)));
+        }
+        if matches!(first.status, Status::NotReady(_)) {
+            text += &wrap(&format!("\n{allocator}: {NOT_READY}\n"), WIDTH);
         }
         if !first.stderr.trim().is_empty() {
             text +=

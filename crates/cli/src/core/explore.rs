@@ -2,7 +2,7 @@
 
 use super::{SHOWN, byte_count, table};
 use crate::terminal::plain;
-use craton_inspect::{Dump, ENDS, Histogram, Holder, Refs, Users};
+use craton_inspect::{Dump, ENDS, Histogram, Holder, Refs, Users, Word};
 use craton_lab::format::{bytes, count, plural};
 
 pub fn refs_text(name: &str, found: &Refs) -> String {
@@ -39,10 +39,25 @@ pub fn dump_text(found: &Dump) -> String {
         0 => format!("{:#x}: in no live object\n", found.address),
         size => format!("{:#x}: object of {}\n", found.address, byte_count(size)),
     };
+    let mut before: Option<&Word> = None;
+    let mut same = 0;
+    let folded = |same: u64| format!("… the same in {}\n", plural(same, "more word"));
     for word in &found.words {
+        let is_asked = (word.at..word.at + 8).contains(&found.asked);
+        if !is_asked && before.is_some_and(|before| before.value == word.value) {
+            same += 1;
+            continue;
+        }
+        if same > 0 {
+            text += &folded(std::mem::take(&mut same));
+        }
+        before = Some(word);
         let line = format!("{:#x}  {:016x}  {:8}  {}", word.at, word.value, word.text, plain(&word.points_to));
-        let here = found.asked != found.address && (word.at..word.at + 8).contains(&found.asked);
+        let here = found.asked != found.address && is_asked;
         text += &format!("{}{}\n", line.trim_end(), if here { "  ←" } else { "" });
+    }
+    if same > 0 {
+        text += &folded(same);
     }
     if found.more_bytes > 0 {
         text += &format!("and {} more; --bytes shows them\n", byte_count(found.more_bytes));

@@ -8,7 +8,9 @@
 use crate::args::{self, CoreTask};
 use crate::failure::Failure;
 use crate::signals;
-use crate::terminal::say;
+use crate::terminal::{plain, say};
+use crate::usage::nearest;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, FromArgMatches as _, Subcommand as _};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -92,9 +94,10 @@ fn perform(target: &args::Core, line: &str) -> Result<bool, Failure> {
     if words.is_empty() || words[0].starts_with('#') {
         return Ok(true);
     }
-    let parser = CoreTask::augment_subcommands(
-        Command::new("craton").no_binary_name(true).subcommand_required(true).disable_version_flag(true),
-    );
+    let prompt = Command::new("craton").no_binary_name(true).subcommand_required(true).disable_version_flag(true);
+    let usage = "COMMAND, or `COMMAND --help`; `quit` ends";
+    let parser = CoreTask::augment_subcommands(prompt.override_usage(usage));
+    let names: Vec<String> = parser.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let parsed = parser.try_get_matches_from(&words).and_then(|matches| CoreTask::from_arg_matches(&matches));
     match parsed {
         Ok(CoreTask::Shell) => {
@@ -102,11 +105,25 @@ fn perform(target: &args::Core, line: &str) -> Result<bool, Failure> {
             Ok(false)
         }
         Ok(_) => run_command(target, &words),
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+            let wrong = match error.get(ContextKind::InvalidSubcommand) {
+                Some(ContextValue::String(wrong)) => wrong,
+                _ => words[0],
+            };
+            say(&format!("craton: {}\n", no_command(&names, wrong)));
+            Ok(false)
+        }
         Err(error) => {
             say(&error.render().to_string());
             Ok(!error.use_stderr())
         }
     }
+}
+
+fn no_command(names: &[String], wrong: &str) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let meant = nearest(wrong, &names).map_or(String::new(), |name| format!("did you mean `{name}`? "));
+    format!("there is no command `{}`; {meant}commands: {}, help, quit", plain(wrong), names.join(", "))
 }
 
 fn run_command(target: &args::Core, words: &[&str]) -> Result<bool, Failure> {

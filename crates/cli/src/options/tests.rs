@@ -99,3 +99,14 @@ fn the_last_debug_option_decides_whether_leaks_are_searched() {
         assert!(!searches(without), "{without}");
     }
 }
+
+#[test]
+fn audit_alone_reports_nothing() {
+    for options in ["debug=all", "debug=audit,redzone", "debug=guard:64+large", "thp=auto,debug=leak"] {
+        assert!(reports(options.as_ref()), "{options}");
+    }
+    for options in ["", "debug=audit", "debug=audit:64", "debug=none", "debug=0", "debug=all,debug=none", "audit_log=4"]
+    {
+        assert!(!reports(options.as_ref()), "{options}");
+    }
+}

@@ -128,7 +128,10 @@ impl Encoder {
         let id = self.functions.len() as u64 + 1;
         let (name, file) = (self.text(&key.0), self.text(&key.1));
         self.functions.insert(key, id);
-        self.out.bytes(5, &Message::fields(&[(1, id), (2, name), (3, name), (4, file)]).0);
+        // pprof shortens a name that equals its name in the file as one of C++, and drops Rust's
+        // `<T>`.
+        let in_file = if frame.function.starts_with('<') { 0 } else { name };
+        self.out.bytes(5, &Message::fields(&[(1, id), (2, name), (3, in_file), (4, file)]).0);
         id
     }
 

@@ -15,19 +15,13 @@ pub fn text(
     args: &args::Profile,
 ) -> String {
     let mut text = head(profile, old, stacks, measure);
-    let functions = functions(stacks, measure);
-    let whole: u64 = functions.iter().map(|(_, [own, _])| own.bytes.unsigned_abs()).sum();
-    let shown = functions.iter().filter(|(_, [own, _])| own.bytes != 0).take(args.top);
-    let mut rows = vec![["bytes", "share", "objects", "with callees", "function"].map(str::to_owned).to_vec()];
-    rows.extend(shown.map(|(call, [own, all])| {
-        let share = format!("{:.1}%", own.bytes.unsigned_abs() as f64 * 100.0 / whole.max(1) as f64);
-        vec![bytes(own.bytes), share, objects(own.objects), bytes(all.bytes), described(call.as_ref())]
-    }));
-    if rows.len() == 1 {
+    let all = rows(stacks, measure, usize::MAX);
+    if all.len() == 1 {
         return text + &nothing(profile, old);
     }
-    let hidden = functions.iter().filter(|(_, [own, _])| own.bytes != 0).count() + 1 - rows.len();
-    text += &format::table(&rows, &[4]);
+    let shown = &all[..all.len().min(args.top.saturating_add(1))];
+    let hidden = all.len() - shown.len();
+    text += &format::table(shown, &[4]);
     if hidden > 0 {
         text += &format!("and {hidden} more functions; --top {} shows them\n", hidden + args.top);
     }
@@ -35,6 +29,28 @@ pub fn text(
         text += &whole_stacks(stacks, measure, args.top);
     }
     text
+}
+
+/// The head, and a row for each of the `top` functions with most bytes.
+pub fn rows(stacks: &Stacks, measure: Measure, top: usize) -> Vec<Vec<String>> {
+    let functions = functions(stacks, measure);
+    let whole: u64 = functions.iter().map(|(_, [own, _])| own.bytes.unsigned_abs()).sum();
+    let shown = functions.iter().filter(|(_, [own, _])| own.bytes != 0).take(top);
+    let mut rows = vec![["bytes", "share", "objects", "with callees", "function"].map(str::to_owned).to_vec()];
+    rows.extend(shown.map(|(call, [own, all])| {
+        let share = format!("{:.1}%", own.bytes.unsigned_abs() as f64 * 100.0 / whole.max(1) as f64);
+        vec![bytes(own.bytes), share, objects(own.objects), bytes(all.bytes), described(call.as_ref())]
+    }));
+    rows
+}
+
+/// The function that holds most live bytes, and its part of them in percent.
+pub fn holder(stacks: &Stacks) -> Option<(String, u64)> {
+    let functions = functions(stacks, Measure::Live);
+    let whole: u64 = functions.iter().map(|(_, [own, _])| own.bytes.unsigned_abs()).sum();
+    let (call, [own, _]) = functions.first().filter(|(call, _)| call.is_some())?;
+    let percent = (own.bytes.unsigned_abs() * 100).checked_div(whole)?;
+    Some((described(call.as_ref()), percent))
 }
 
 fn nothing(profile: &Profile, old: Option<&Profile>) -> String {
@@ -73,6 +89,10 @@ fn head(profile: &Profile, old: Option<&Profile>, stacks: &Stacks, measure: Meas
     };
     if profile.dropped > 0 {
         text += &format!("samples that were dropped, since the tables are full: {}\n", format::count(profile.dropped));
+    }
+    if profile.misses_small {
+        text += "without small objects, which this program's Rust allocator frees by size alone: `craton top PID` counts \
+                 them by size; preloaded, without the crate, the program has them in its profile\n";
     }
     text + "\n"
 }

@@ -1,5 +1,6 @@
 //! `craton run` with a word about the debugging kit's reports: they are read at the end, named by
-//! file and line, suppressed by rules, written as documents, and decide the exit status.
+//! file and line, suppressed by rules, written as documents, and decide the exit status. Without
+//! such a word, but with checks that report, only the lines of the reports' stacks are printed.
 //!
 //! **Failure.** Bad rules and files that cannot be written end `craton` with status 2 or 1 before
 //! anything runs. Where CMD's process was not served to its end, CMD was not checked: status 1.
@@ -49,17 +50,21 @@ pub struct Checked<'a> {
     notes: Vec<String>,
     /// At exit, for leaks.
     searches: bool,
+    /// No option asks for more than source lines.
+    only_lines: bool,
     /// CMD.
     program: String,
 }
 
 impl<'a> Checked<'a> {
-    /// `None` without an option that asks for it. `asked`: the library's options.
+    /// `None` without an option that asks for it and without a check that reports. `asked`: the
+    /// library's options.
     ///
     /// # Errors
     /// As the module says.
     pub fn of(args: &'a args::Checked, asked: &OsStr, program: &OsStr) -> Result<Option<Self>, Failure> {
-        if !args.is_asked() {
+        let only_lines = !args.is_asked();
+        if only_lines && (!options::reports(asked) || options::debug_file(asked).is_some()) {
             return Ok(None);
         }
         let rules = Rules::read(&args.suppress)?;
@@ -97,7 +102,11 @@ impl<'a> Checked<'a> {
             );
         }
         let (searches, program) = (options::searches_leaks(asked), program.to_string_lossy().into_owned());
-        Ok(Some(Self { args, rules, outputs, notes, searches, program }))
+        Ok(Some(Self { args, rules, outputs, notes, searches, only_lines, program }))
+    }
+
+    pub fn only_lines(&self) -> bool {
+        self.only_lines
     }
 
     /// A note about each process that ended, or became another program, without the checks of the
@@ -139,6 +148,12 @@ impl<'a> Checked<'a> {
         let Seen { left, main, unserved, running } = seen;
         let root = root();
         let found = read(folder);
+        if self.only_lines {
+            let all: Vec<_> = found.into_iter().flat_map(|(_, reports)| reports.all).collect();
+            let findings = findings(&all, &mut Namer::new(root.clone()), &self.rules);
+            say(&lines(&findings, &root));
+            return Ok(status);
+        }
         for (pid, reports) in &found {
             let told: u64 = reports.all.iter().map(|report| report.lost.objects + report.lost.held_objects).sum();
             if told < reports.lost_objects {
@@ -251,6 +266,25 @@ fn summary<'a>(
     }
     notes.for_each(|note| text += &format!("craton: {}\n", plain(note)));
     text
+}
+
+/// All stacks of the findings that have a source line.
+fn lines(findings: &[Finding], root: &Path) -> String {
+    let mut text = String::new();
+    for finding in findings.iter().filter(|finding| finding.place.is_some()) {
+        let line = format!("{}{}: {}", finding.kind, place(finding.shown(), root), finding.message);
+        text += &format!("craton: {}\n", plain(&line));
+        for (role, calls) in finding.stacks().filter(|(_, calls)| !calls.is_empty()) {
+            text += &format!("craton:   {}\n", role.name());
+            for (i, call) in calls.iter().enumerate() {
+                text += &format!("craton:     #{i}{}\n", plain(&place(Some(call), root)));
+            }
+        }
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("craton: source lines of the reports\n{text}"),
+    }
 }
 
 /// ` at src/get.c:7 in get`; without lines ` in get (build/server)`, and without symbols ` in

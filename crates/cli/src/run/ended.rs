@@ -1,8 +1,9 @@
 //! A sentence about each process that ended without `exit`.
 
 use super::unserved::Main;
+use crate::profile::{lines_of, table};
 use crate::terminal::plain;
-use craton_inspect::Published;
+use craton_inspect::{Published, Stacks};
 use craton_lab::format::{bytes, count, plural};
 use craton_os::cgroup::Events;
 use std::os::unix::process::ExitStatusExt;
@@ -43,7 +44,8 @@ fn cause(signal: i32, events: Events) -> String {
     }
 }
 
-/// With the objects that most of the heap is for.
+/// With the objects that most of the heap is for, and with the function that holds most by the
+/// profile.
 pub fn contents(p: &Published) -> String {
     let heap = p.heap_bytes();
     let in_slabs: u64 = p.classes.iter().map(|class| class.memory_bytes).sum();
@@ -59,7 +61,17 @@ pub fn contents(p: &Published) -> String {
         _ if p.number("large_allocs") > 0 => format!(", {} in objects above 128 KiB", bytes(large)),
         _ => String::new(),
     };
-    format!("heap {}{most}", bytes(heap))
+    let holder = match holder(p) {
+        Some((function, percent)) if percent > 50 => format!(", most from {function}"),
+        Some((function, percent)) => format!(", {percent} % from {function}"),
+        None => String::new(),
+    };
+    format!("heap {}{most}{holder}", bytes(heap))
+}
+
+fn holder(p: &Published) -> Option<(String, u64)> {
+    let profile = p.profile()?;
+    table::holder(&Stacks::of(&profile, &mut lines_of(&profile)))
 }
 
 pub fn signal_name(signal: i32) -> String {

@@ -87,7 +87,7 @@ pub fn run(
             |pid: u32| records.iter().rfind(|record| record.pid == u64::from(pid)).map(|record| record.exe.clone());
         say(&traces.end(name, unserved.as_deref()).unwrap_or_default());
     }
-    if args.stats || checked.is_some() {
+    if args.stats || checked.as_ref().is_some_and(|checked| !checked.only_lines()) {
         say(&ended::sentences(&left, &main, status, Events::now().since(before)));
     }
     if args.stats {
@@ -160,6 +160,11 @@ fn largest(records: &[Record]) -> String {
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// Whether a process can stay.
+pub fn has_room() -> bool {
+    directory().is_ok()
 }
 
 fn directory() -> io::Result<TempDir> {

@@ -12,6 +12,7 @@
 
 use super::kinds::{KINDS, index};
 use crate::failure::Failure;
+use crate::input;
 use crate::usage::nearest;
 use craton_inspect::Call;
 use std::cell::Cell;
@@ -48,6 +49,8 @@ impl Rules {
         let mut all = Vec::new();
         for file in files {
             let name = file.as_ref().display().to_string();
+            let refused = input::refuse_named_pipe(file.as_ref(), "a file, or a shell's `<(CMD)`");
+            refused.map_err(|why| Failure::Usage(format!("--suppress {why}")))?;
             let text = fs::read(file).map_err(|e| Failure::Usage(format!("--suppress {name}: cannot be read: {e}")))?;
             all.extend(parse(&name, &text).map_err(Failure::Usage)?);
         }

@@ -10,6 +10,7 @@ pub enum Key {
     Sort,
     Reverse,
     Pause,
+    Who,
     None,
 }
 
@@ -53,6 +54,7 @@ impl Terminal {
                     b's' => return Key::Sort,
                     b'r' => return Key::Reverse,
                     b' ' => return Key::Pause,
+                    b'w' => return Key::Who,
                     _ => (),
                 },
                 Err(e) if e.kind() != io::ErrorKind::Interrupted => return Key::Quit,

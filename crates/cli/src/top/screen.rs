@@ -8,6 +8,8 @@ use std::time::Duration;
 
 const LEAST: (usize, usize) = (60, 15);
 const HALF: usize = 38;
+const KEYS: &str = ". q quit, s sort, r reverse";
+const KEYS_OF_ONE: &str = ". q quit, s sort, r reverse, w who, space";
 
 #[derive(Default)]
 pub struct Order {
@@ -33,6 +35,15 @@ impl Order {
     }
 }
 
+/// All lines as they are, for scripts; keys and rates need a terminal.
+pub fn once(now: &Sample) -> Vec<String> {
+    let order = Order::default();
+    match now {
+        Sample::One(now) => one(now, None, &order, ""),
+        Sample::All { all, .. } => list(all, &[], Duration::ZERO, &order, ""),
+    }
+}
+
 /// At most `height` lines of at most `width` columns; `before` is for rates.
 pub fn lines(now: &Sample, before: Option<&Sample>, order: &Order, width: usize, height: usize) -> Vec<String> {
     if width < LEAST.0 || height < LEAST.1 {
@@ -43,12 +54,12 @@ pub fn lines(now: &Sample, before: Option<&Sample>, order: &Order, width: usize,
         return wrap(&text, width.max(1)).lines().take(height).map(|line| cut(line, width)).collect();
     }
     let all = match (now, before) {
-        (Sample::One(now), Some(Sample::One(before))) => one(now, Some(before.as_ref()), order),
-        (Sample::One(now), _) => one(now, None, order),
+        (Sample::One(now), Some(Sample::One(before))) => one(now, Some(before.as_ref()), order, KEYS_OF_ONE),
+        (Sample::One(now), _) => one(now, None, order, KEYS_OF_ONE),
         (Sample::All { at, all }, Some(Sample::All { at: was, all: before })) => {
-            list(all, before, at.duration_since(*was), order)
+            list(all, before, at.duration_since(*was), order, KEYS)
         }
-        (Sample::All { all, .. }, _) => list(all, &[], Duration::ZERO, order),
+        (Sample::All { all, .. }, _) => list(all, &[], Duration::ZERO, order, KEYS),
     };
     all.iter().take(height).map(|line| cut(line, width)).collect()
 }
@@ -65,20 +76,17 @@ fn rate(now: u64, before: u64, time: Duration) -> String {
     }
 }
 
-fn list(all: &[Process], before: &[Process], time: Duration, order: &Order) -> Vec<String> {
+fn list(all: &[Process], before: &[Process], time: Duration, order: &Order, keys: &str) -> Vec<String> {
     let mut all: Vec<&Process> = all.iter().collect();
-    order.sort(
-        &mut all,
-        &[|p| p.rss_bytes, |p| p.page.heap_bytes(), |p| p.page.number("refills"), |p| p.page.pid.into()],
-    );
+    order.sort(&mut all, &[|p| p.rss_bytes, |p| p.page.heap_bytes(), |p| p.page.number("refills"), |p| p.pid.into()]);
     let head =
         ["pid", "program", "RSS", "heap in use", "heap backed", "batches/s", "limit"].map(str::to_owned).to_vec();
     let row = |p: &&Process| {
-        let was = before.iter().find(|was| was.page.pid == p.page.pid);
+        let was = before.iter().find(|was| was.pid == p.pid);
         let refills = p.page.number("refills");
         let limit = p.page.number("memory_limit_bytes");
         vec![
-            p.page.pid.to_string(),
+            p.pid.to_string(),
             plain(&p.page.exe),
             bytes(p.rss_bytes),
             bytes(p.page.heap_bytes()),
@@ -88,38 +96,29 @@ fn list(all: &[Process], before: &[Process], time: Duration, order: &Order) -> V
         ]
     };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).collect();
-    let mut lines = vec![format!(
-        "craton top: {} with libcraton.so. q quits, s sorts, r reverses",
-        plural(all.len() as u64, "process")
-    )];
+    let mut lines = vec![format!("craton top: {} with libcraton.so{keys}", plural(all.len() as u64, "process"))];
     lines.push(String::new());
     lines.extend(columns(&rows, &[1]).iter().map(|row| row.join("  ")));
     if all.is_empty() {
-        lines.push("none: start a program by `craton run -- CMD`; only the same user or root may see it".to_owned());
+        lines.push("none: start a program by `craton run -- CMD`; only its user or root may see it".to_owned());
     }
     lines
 }
 
-fn one(now: &One, before: Option<&One>, order: &Order) -> Vec<String> {
+fn one(now: &One, before: Option<&One>, order: &Order, keys: &str) -> Vec<String> {
     let (page, ledger) = (&now.page, &now.ledger);
     let number = |name: &str| page.number(name);
     let limit = |name: &str| if number(name) > 0 { bytes(number(name)) } else { "none".to_owned() };
     let heap = ledger.heap_bytes;
     let mut lines = vec![
+        format!("process {} ({}), {}{keys}", now.pid, plain(&page.exe), plural(now.threads, "thread")),
         format!(
-            "process {} ({}), {}. q quits, s sorts, r reverses, space pauses",
-            page.pid,
-            plain(&page.exe),
-            plural(now.threads, "thread")
-        ),
-        format!(
-            "RSS {}  heap {}  not heap {}  soft limit {}  hard limit {}",
+            "RSS {}  heap {}  not heap {}",
             bytes(ledger.rss_bytes),
             bytes(heap),
-            bytes(ledger.rss_bytes.saturating_sub(heap)),
-            limit("soft_limit_bytes"),
-            limit("hard_limit_bytes")
+            bytes(ledger.rss_bytes.saturating_sub(heap))
         ),
+        format!("soft limit {}, hard limit {}", limit("soft_limit_bytes"), limit("hard_limit_bytes")),
     ];
     let time = before.map_or(Duration::ZERO, |before| now.at.duration_since(before.at));
     let per_second = |name: &str| {
@@ -137,7 +136,10 @@ fn one(now: &One, before: Option<&One>, order: &Order) -> Vec<String> {
     lines.push(String::new());
     lines.extend(ledger_lines(&ledger.heap, &ledger.rest));
     lines.push(String::new());
-    lines.extend(class_lines(&ledger.classes, order));
+    match &now.holders {
+        Some(holders) => lines.extend(holders.iter().map(|line| plain(line))),
+        None => lines.extend(class_lines(&ledger.classes, order)),
+    }
     lines
 }
 

@@ -119,7 +119,10 @@ impl Program {
 
     pub fn start_with(place: &Place, name: &str, body: &str, options: &[&str]) -> Self {
         let program = place.compile(name, &format!("{HEAD}{body}"), &["-w", "-ldl", "-lpthread"]);
-        let options = options.iter().flat_map(|option| ["-o", option]);
+        // With a file of the reports `craton` becomes the program, which then is the child.
+        let reports = format!("debug_file={}", place.path("reports"));
+        let reports = options.iter().any(|option| option.starts_with("debug=")).then_some(reports.as_str());
+        let options = options.iter().copied().chain(reports).flat_map(|option| ["-o", option]);
         Self::run(&mut craton(["run"].into_iter().chain(options).chain(["--", program.as_str()])))
     }
 

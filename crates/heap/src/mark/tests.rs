@@ -85,7 +85,8 @@ fn an_object_is_on_its_slab_or_on_its_way_and_free_in_both() {
     marks.wipe(object);
     assert_eq!((is_free(marks), words), ((false, false), [0; 6]));
     let is_here = |offset: usize| marks.is_here(base.wrapping_add(offset) as *mut u8);
-    assert!(is_here(0) && is_here(31) && !is_here(32) && !is_here(48) && !is_here(usize::MAX));
+    assert!(is_here(0) && is_here(32) && !is_here(33) && !is_here(48) && !is_here(usize::MAX));
+    assert!(!ClassMarks { bytes: 0, ..marks }.is_here(base as *mut u8), "nothing is");
 }
 
 #[test]

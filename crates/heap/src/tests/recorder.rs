@@ -1,7 +1,7 @@
 //! Hooks that record a heap's reports, for each thread apart.
 
-use super::world::{Metadata, World, world_of};
-use crate::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
+use super::world::{Metadata, World, hardened_world, world_of};
+use crate::hooks::{Countdown, Damage, Ended, Event, Hooks, SpanEvent, Usage};
 use craton_base::Pages;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,9 +18,12 @@ struct Log {
     damage: Option<Damage>,
     bound: Option<u32>,
     keeps: bool,
-    /// Countdowns that ended, by class; how many requests precede a sample.
-    ended: Vec<usize>,
-    before_sample: u32,
+    /// Countdowns that ended, by class, and among how many requests chance chooses.
+    ended: Vec<(usize, u32)>,
+    forgone: Vec<(usize, u64)>,
+    /// Which request is the sample.
+    nth: u32,
+    handlers: bool,
 }
 
 std::thread_local! {
@@ -58,11 +61,23 @@ impl Hooks for Recorder {
         log(|log| log.bound.map_or(want, |bound| want.min(bound)))
     }
 
-    fn count_ended(class: usize, _excess: u64) -> (i64, u32) {
+    fn count_ended(class: usize, ended: Countdown, among: u32) -> Ended {
         log(|log| {
-            log.ended.push(class);
-            (i64::MAX, log.before_sample)
+            log.ended.push((class, among));
+            Ended {
+                next: Countdown { left: i64::MAX, bytes: 0 },
+                bytes: ended.left.unsigned_abs() * u64::from(log.nth > 0),
+                nth: log.nth,
+            }
         })
+    }
+
+    fn forgone(class: usize, bytes: u64) {
+        log(|log| log.forgone.push((class, bytes)));
+    }
+
+    fn handlers_allocate() -> bool {
+        log(|log| log.handlers)
     }
 
     fn keeps_mappings() -> bool {
@@ -81,14 +96,29 @@ pub(crate) fn watched(hugepages: u32) -> World<Recorder> {
     world_of(hugepages, 256 << 10, METADATA)
 }
 
-/// Requests that precede a sample once a countdown has ended.
-pub(crate) fn set_before_sample(requests: u32) {
-    log(|log| log.before_sample = requests);
+pub(crate) fn hardened_watched(hugepages: u32) -> World<Recorder> {
+    log(|log| *log = Log::default());
+    hardened_world(hugepages)
 }
 
-/// Classes in which countdowns ended.
-pub(crate) fn ended() -> Vec<usize> {
+/// Which request is the sample once a countdown has ended.
+pub(crate) fn set_sample(nth: u32) {
+    log(|log| log.nth = nth);
+}
+
+/// A signal handler was seen to allocate.
+pub(crate) fn set_handlers() {
+    log(|log| log.handlers = true);
+}
+
+/// Classes in which countdowns ended, and among how many requests the sample was to be chosen.
+pub(crate) fn ended() -> Vec<(usize, u32)> {
     log(|log| core::mem::take(&mut log.ended))
+}
+
+/// Classes that no longer awaited a sample, and what it stood for.
+pub(crate) fn forgone() -> Vec<(usize, u64)> {
+    log(|log| core::mem::take(&mut log.forgone))
 }
 
 /// May keep freed mappings.

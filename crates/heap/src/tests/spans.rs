@@ -1,11 +1,11 @@
 //! Kept spans serve before the heap grows, and a refusal changes nothing.
 
 use super::recorder::{spans, watched};
-use super::world::{World, for_each_refusal, holds, stamp, world};
+use super::world::{World, for_each_refusal, hardened_world, holds, stamp, world};
 use crate::hooks::SpanEvent;
 use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
-use craton_base::{Density, PageRange, Pages, SpanError, SpanSource};
+use craton_base::{Density, HUGEPAGE_SIZE, PageRange, Pages, SpanError, SpanSource};
 use craton_pages::PageHeapExt;
 use craton_sim::{Call, FaultRule};
 use std::vec::Vec;
@@ -214,4 +214,34 @@ fn l2_a_resize_that_the_hard_limit_refuses_or_the_system_leaves_the_object_as_lo
     assert!(holds(kept, 12 * MIB));
     assert_eq!(w.heap.resize_large(first, Pages(128)), Ok(()), "shorter it becomes whatever the limits");
     w.heap.pages().check().unwrap();
+}
+
+/// Small objects may fill the region to its end.
+fn the_last_bytes_are_an_object_like_others(w: &World) {
+    let class = size_class::class_of(16);
+    let mut objects: Vec<*mut u8> = Vec::new();
+    loop {
+        let object = w.take(class);
+        if object.is_null() {
+            break;
+        }
+        objects.push(object);
+    }
+    let last = *objects.iter().max().unwrap();
+    assert_eq!((last as usize + 16) % HUGEPAGE_SIZE, 0);
+    // A list of the thread has it, a slab, and a list again.
+    for _ in 0..3 {
+        w.give_all(objects.iter().copied());
+        w.empty();
+        objects = w.take_all(class, objects.len());
+        assert!(objects.contains(&last));
+    }
+    w.give_all(objects);
+    w.empty();
+}
+
+#[test]
+fn the_last_bytes_of_the_region_are_an_object_like_others() {
+    the_last_bytes_are_an_object_like_others(&world(4, 1 << 16));
+    the_last_bytes_are_an_object_like_others(&hardened_world(4));
 }

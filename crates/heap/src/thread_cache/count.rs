@@ -83,13 +83,13 @@ impl ThreadCache {
     }
 
     /// Or somewhat more: by T1, pops count for some.
-    pub(super) fn len(&self, class: usize) -> i32 {
+    pub(crate) fn len(&self, class: usize) -> i32 {
         self.paces[class].max - objects_in(self.source(class).room)
     }
 
     /// Bytes of free objects, for statistics, likewise.
     pub fn bytes(&self) -> usize {
         let listed = (1..=CLASSES).map(|c| self.len(c).max(0) as usize * size_class::size_of_class(c));
-        listed.sum::<usize>() + self.waiting_bytes()
+        listed.sum::<usize>() + self.waiting_bytes() + self.sampling.bytes()
     }
 }

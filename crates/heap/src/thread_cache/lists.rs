@@ -67,7 +67,6 @@ impl ThreadCache {
     /// Removes an empty list's room, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         debug_assert!(self.is_empty(class));
-        self.disarm(class);
         self.close_stage(class);
         (self.paces[class].max, self.lists[class].room) = (0, room_for(0));
         self.source_mut(class).room = room_for(0);
@@ -148,9 +147,6 @@ impl ThreadCache {
     /// Idle objects of a class: nearly all, if the head is the one of the last check. The list's
     /// `max` then returns to that of a new list.
     pub fn idle(&mut self, class: usize) -> u32 {
-        if self.is_armed(class) {
-            return 0;
-        }
         let (held, kept) = (self.len(class), first_max(class).min(LAST_KEPT));
         let first = self.head(class) as u32;
         if core::mem::replace(&mut self.paces[class].seen, first) != first || held <= kept {
@@ -179,12 +175,6 @@ impl ThreadCache {
     fn room_emptied(&self, class: usize) -> i32 {
         let pops = if self.is_hardened() { 0 } else { pops_in(self.lists[class].room) };
         room_for(self.paces[class].max) - pops as i32 * WEAR
-    }
-
-    /// Removes all but `kept` objects of a list.
-    pub fn drain_beyond<H: Hooks>(&mut self, class: usize, kept: u32) -> Chain {
-        let more = self.len(class).saturating_sub_unsigned(kept).max(0);
-        self.drain::<H>(class, more as u32)
     }
 
     /// Removes up to `most` objects of a list.

@@ -1,10 +1,10 @@
 //! For readers of another process's memory.
 
-use super::{List, Pace, ThreadCache, count, stages};
+use super::{List, Pace, ThreadCache, count, sampling, stages};
 use core::mem::offset_of;
 
 impl ThreadCache {
-    pub const SHAPE: [(&'static str, usize); 16] = [
+    pub const SHAPE: [(&'static str, usize); 22] = [
         ("thread.bytes", size_of::<Self>()),
         ("thread.next", offset_of!(Self, next)),
         ("thread.pages", offset_of!(Self, pages)),
@@ -14,6 +14,7 @@ impl ThreadCache {
         ("thread.list.head", offset_of!(List, head)),
         ("thread.list.room", offset_of!(List, room)),
         ("thread.room.one", count::ONE as usize),
+        ("thread.room.popped", count::POPPED as usize),
         ("thread.paces", offset_of!(Self, paces)),
         ("thread.pace.bytes", size_of::<Pace>()),
         ("thread.pace.max", offset_of!(Pace, max)),
@@ -21,5 +22,10 @@ impl ThreadCache {
         stages::SHAPE[1],
         stages::SHAPE[2],
         stages::SHAPE[3],
+        sampling::SHAPE[0],
+        sampling::SHAPE[1],
+        sampling::SHAPE[2],
+        sampling::SHAPE[3],
+        sampling::SHAPE[4],
     ];
 }

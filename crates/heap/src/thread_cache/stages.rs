@@ -18,7 +18,7 @@
 //! **Unsafe.** Reads and writes free objects that the cache owns.
 
 use super::count::{ONE, objects_in, room_for};
-use super::{List, OFFSETS, Offsets, ThreadCache, first_max};
+use super::{LIST_BYTES, List, OFFSETS, Offsets, ThreadCache, first_max};
 use crate::hooks::{Damage, Hooks};
 use crate::mark::{Key, clear_pairs, cleared_pairs};
 use crate::shuffle::{Random, Wrong, deal};
@@ -103,7 +103,7 @@ impl ThreadCache {
                 });
                 if is_class {
                     (*at).lists[class].room = room_for(wait);
-                    (*at).sources[class] = Self::out_at(class) as u16;
+                    (*at).sources[class] = (*at).source_at(class);
                 }
             }
             let offsets = &raw mut (*at).offsets;
@@ -116,6 +116,12 @@ impl ThreadCache {
 
     pub fn is_hardened(&self) -> bool {
         !self.stages.is_null()
+    }
+
+    /// Where the list for requests lies in the cache.
+    #[inline]
+    pub(super) fn source_at(&self, class: usize) -> u16 {
+        (if self.is_hardened() { Self::out_at(class) } else { class * LIST_BYTES }) as u16
     }
 
     #[inline]

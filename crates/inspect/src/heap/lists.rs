@@ -151,6 +151,25 @@ impl Heap<'_> {
             if taken && let Some(stages) = stages {
                 self.follow_stages(self.reader.word(cache + stages)?, cache)?;
             }
+            if taken {
+                self.follow_awaited(cache)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists of classes that await a sample.
+    fn follow_awaited(&mut self, cache: u64) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let (head, class) = (get("thread.list.head")?, get("thread.awaited.class")?);
+        let (first, stride, count) =
+            (get("thread.awaited")?, get("thread.awaited.bytes")?, get("thread.awaited.count")?);
+        for at in (0..count).map(|n| cache + first + n * stride) {
+            let class = u64::from(self.reader.u32(at + class)?);
+            if class > 0 && class < self.table.classes.len() as u64 {
+                let first = self.reader.word(at + head)?;
+                self.follow(first, class as u8, LONGEST, at + head, &format!("the thread's cache at {cache:#x}"));
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::live::parse;
+use std::fs;
 
 #[test]
 fn this_function_has_its_name_file_and_line() {

@@ -32,9 +32,9 @@ fn functions_of_this_program_have_their_names() {
     let own = Own(text.lines().filter_map(crate::live::parse).collect());
     let names = Names::new(&own);
     let pc = craton_inspect_names_function as *const () as u64 + 3;
-    let said = names.describe(pc);
+    let said = names.in_file(pc);
     assert!(said.starts_with(&format!("{pc:#x} craton_inspect_names_function+0x3 (/")), "{said}");
-    assert_eq!(names.describe(1), "0x1");
+    assert_eq!(names.in_file(1), "0x1");
 }
 
 #[test]

@@ -103,6 +103,18 @@ fn an_address_made_of_a_pattern_names_the_buffer_to_which_a_register_leads() {
 }
 
 #[test]
+fn of_two_buffers_the_one_that_a_later_register_leads_to_is_named() {
+    let w = world(4);
+    let [one, other] = core::array::from_fn(|_| w.alloc(64, 16, POISON) as usize);
+    for (stale, read) in [(one, other), (other, one)] {
+        let mut fault = fault(word_of(pattern::FRESH));
+        (fault.registers[0], fault.registers[8]) = (stale, read);
+        let Some(Cause::Buffer(found)) = w.kit.cause_of(&fault, |_| true) else { panic!("no buffer") };
+        assert_eq!(found.buffer.address, read);
+    }
+}
+
+#[test]
 fn a_call_through_a_pattern_names_the_buffer_that_it_read() {
     let w = world(4);
     let buffer = w.alloc(64, 16, POISON) as usize;

@@ -49,7 +49,7 @@ fn run_with(
     let (status, load) = watched.verdict(&plan.command);
     let ended = watched.ended.unwrap_or_default();
     let mut stderr = String::from_utf8_lossy(&watched.stderr).into_owned();
-    if let Some(Outcome::NotReady(output) | Outcome::LoadFailed { output, .. }) = &watched.outcome {
+    if let Some(Outcome::NotReady(_, output) | Outcome::LoadFailed { output, .. }) = &watched.outcome {
         stderr.push_str(output);
     }
     let refused = prepared.is_ok_and(|p| p.refused(&stderr));
@@ -322,7 +322,7 @@ impl Watched {
                 Status::Exit(TERMINATED) | Status::Signal(libc::SIGTERM | libc::SIGKILL) => (Status::Ok, Some(*load)),
                 own => (own, Some(*load)),
             },
-            Some(Outcome::NotReady(_)) => (Status::NotReady, None),
+            Some(Outcome::NotReady(limit, _)) => (Status::NotReady(*limit), None),
             Some(Outcome::LoadFailed { why, .. }) => (Status::LoadFailed(why.clone()), None),
             Some(Outcome::Gone) => (if own == Status::Ok { Status::EndedEarly } else { own }, None),
         }

@@ -78,11 +78,14 @@ impl Watch {
         if fs::read_link(format!("/proc/{pid}/exe")).ok() == fs::read_link("/proc/self/exe").ok() {
             return;
         }
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        // Names of files and programs may hold any bytes.
+        let text = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let lossy = |name: &str| String::from_utf8_lossy(&text(name)).into_owned();
+        let maps = lossy("maps");
         // Maps count only after the dynamic linker's work; a static program has none.
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
         if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
-            self.record(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+            self.record(pid, rss_bytes, &maps, || lossy("comm"));
         }
     }
 

@@ -22,8 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Until the first success of `ready`.
-pub const READY_LIMIT: Duration = Duration::from_secs(60);
 const READY_PERIOD: Duration = Duration::from_millis(50);
 /// Between the load's end and SIGTERM: memory after the load is sampled then.
 pub const SETTLE: Duration = Duration::from_secs(1);
@@ -37,6 +35,8 @@ const OUTPUT_BYTES: usize = 1 << 20;
 pub struct Server {
     /// Succeeds once the server answers.
     pub ready: OsString,
+    /// Until its first success.
+    pub ready_limit: Duration,
     pub load: OsString,
     /// The load is repeated until this time has passed; none: once.
     pub duration: Option<Duration>,
@@ -64,7 +64,7 @@ impl Load {
 pub enum Outcome {
     Loaded(Load),
     /// With the last output of `ready`.
-    NotReady(String),
+    NotReady(Duration, String),
     LoadFailed {
         why: String,
         output: String,
@@ -139,19 +139,20 @@ fn drive(server: &Server, pid: u32, start: Instant, gone: &AtomicBool) -> Outcom
 
 /// None: it is ready.
 fn wait_until_ready(server: &Server, gone: &AtomicBool) -> Option<Outcome> {
-    let limit = Instant::now() + READY_LIMIT;
+    // None: a time that does not come.
+    let limit = Instant::now().checked_add(server.ready_limit);
     let mut said = String::new();
-    while Instant::now() < limit {
-        match client(&server.ready, gone, Some(limit)) {
+    while limit.is_none_or(|limit| Instant::now() < limit) {
+        match client(&server.ready, gone, limit) {
             Ok(Finished { status, .. }) if status.success() => return None,
             Ok(Finished { output, .. }) => said = output,
             Err(Unfinished::Gone) => return Some(Outcome::Gone),
             Err(Unfinished::Late) => break,
-            Err(why) => return Some(Outcome::NotReady(why.to_string())),
+            Err(why) => return Some(Outcome::NotReady(server.ready_limit, why.to_string())),
         }
         thread::sleep(READY_PERIOD);
     }
-    Some(Outcome::NotReady(said))
+    Some(Outcome::NotReady(server.ready_limit, said))
 }
 
 /// SIGTERM, and SIGKILL when that does not help. The launcher reaps the server, and `gone` follows

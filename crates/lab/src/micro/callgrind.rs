@@ -8,7 +8,7 @@ use super::process::{Ended, Output, Process};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -20,6 +20,53 @@ pub enum Counted {
     Failed(String),
     NoValgrind(String),
     Stopped,
+}
+
+/// A run whose instructions are counted.
+pub struct Counting {
+    process: Process,
+    file: PathBuf,
+}
+
+impl Counting {
+    /// `name`: of files in the directory, which the run has as its own.
+    pub fn start(
+        valgrind: &OsStr,
+        command: &[OsString],
+        variables: &[(OsString, OsString)],
+        directory: &Path,
+        name: &str,
+        limit: Duration,
+    ) -> io::Result<Self> {
+        let name = format!("callgrind.out.{name}");
+        let file = directory.join(&name);
+        let _ = fs::remove_file(&file);
+        // Relative: valgrind expands '%'.
+        let option = format!("--callgrind-out-file={name}");
+        let mut words: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into(), option.into()];
+        words.extend(command.iter().cloned());
+        Process::start(&words, variables, directory, &name, limit).map(|process| Self { process, file })
+    }
+
+    /// Also returns the file for [`instructions`].
+    pub fn finish(self, stop: &AtomicBool) -> io::Result<(Ended, PathBuf)> {
+        self.process.finish(stop).map(|ended| (ended, self.file))
+    }
+}
+
+/// Instructions of a run that succeeded. Removes its file.
+pub fn instructions(output: &Output, file: &Path) -> Result<u64, String> {
+    if let Some(why) = output.failure() {
+        return Err(format!("under valgrind: {why}"));
+    }
+    let text = fs::read(file).map_err(|e| format!("valgrind left no {}: {e}", file.display()))?;
+    let _ = fs::remove_file(file);
+    total(&String::from_utf8_lossy(&text)).ok_or("valgrind's file has no total in it".to_owned())
+}
+
+/// `error`: from the start of a run.
+pub fn no_valgrind(valgrind: &OsStr, error: &io::Error) -> String {
+    format!("{} cannot be run: {error}; install valgrind to have instructions counted", valgrind.display())
 }
 
 pub struct Subject<'a> {
@@ -34,19 +81,14 @@ impl Subject<'_> {
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();
-        for (started, count) in started.into_iter().zip(counts) {
-            match started.and_then(|process| process.finish(stop)) {
-                Err(e) => {
-                    let name = self.valgrind.display();
-                    return Counted::NoValgrind(format!(
-                        "{name} cannot be run: {e}; install valgrind to have instructions counted"
-                    ));
-                }
-                Ok(Ended::Stopped) => return Counted::Stopped,
-                Ok(Ended::TimedOut) => {
+        for started in started {
+            match started.and_then(|counting| counting.finish(stop)) {
+                Err(e) => return Counted::NoValgrind(no_valgrind(self.valgrind, &e)),
+                Ok((Ended::Stopped, _)) => return Counted::Stopped,
+                Ok((Ended::TimedOut, _)) => {
                     return Counted::Failed(format!("valgrind took longer than {} s", LIMIT.as_secs()));
                 }
-                Ok(Ended::Done(output)) => match self.read(&output, count) {
+                Ok((Ended::Done(output), file)) => match self.read(&output, &file) {
                     Ok(result) => results.push(result),
                     Err(why) => return Counted::Failed(why),
                 },
@@ -58,31 +100,16 @@ impl Subject<'_> {
         }
     }
 
-    fn start(&self, count: usize) -> io::Result<Process> {
-        let _ = fs::remove_file(self.directory.join(file(count)));
-        // Relative: valgrind expands '%'.
-        let option = format!("--callgrind-out-file={}", file(count));
-        let mut command: Vec<OsString> = vec![self.valgrind.into(), "--tool=callgrind".into(), option.into()];
-        command.extend(self.command.iter().cloned());
+    fn start(&self, count: usize) -> io::Result<Counting> {
+        let mut command = self.command.clone();
         command.extend(["--count".into(), count.to_string().into()]);
-        Process::start(&command, self.variables, self.directory, &file(count), LIMIT)
+        Counting::start(self.valgrind, &command, self.variables, self.directory, &count.to_string(), LIMIT)
     }
 
-    fn read(&self, output: &Output, count: usize) -> Result<(usize, u64), String> {
-        if let Some(why) = output.failure() {
-            return Err(format!("under valgrind: {why}"));
-        }
-        let measurement = (self.check)(output)?;
-        let path = self.directory.join(file(count));
-        let text = fs::read(&path).map_err(|e| format!("valgrind left no {}: {e}", file(count)))?;
-        let _ = fs::remove_file(&path);
-        let instructions = total(&String::from_utf8_lossy(&text)).ok_or("valgrind's file has no total in it")?;
-        Ok((measurement.operations, instructions))
+    fn read(&self, output: &Output, file: &Path) -> Result<(usize, u64), String> {
+        let instructions = instructions(output, file)?;
+        (self.check)(output).map(|measurement| (measurement.operations, instructions))
     }
-}
-
-fn file(count: usize) -> String {
-    format!("callgrind.out.{count}")
 }
 
 /// Its `totals:` line, else the `summary:`; a line for each thread or dump.

@@ -9,9 +9,12 @@ const WIDTH: f64 = 480.0;
 pub fn all(page: &Page) -> Markup {
     let names = page.figure_names();
     let mut charts: Vec<String> = names.first().map(|name| ratios(page, name)).into_iter().collect();
-    let of_bytes: Vec<&str> = names.iter().copied().filter(|name| unit(page, name) == Some(Unit::Bytes)).collect();
-    if !of_bytes.is_empty() {
-        charts.push(bars(page, &of_bytes, "Memory", Unit::Bytes));
+    let (of_hugepages, of_memory): (Vec<&str>, Vec<&str>) =
+        names.iter().filter(|name| unit(page, name) == Some(Unit::Bytes)).partition(|name| is_on_hugepages(name));
+    for (of_bytes, title) in [(of_memory, "Memory"), (of_hugepages, "Memory on hugepages")] {
+        if !of_bytes.is_empty() {
+            charts.push(bars(page, &of_bytes, title, Unit::Bytes));
+        }
     }
     if page.allocators.iter().any(|column| !column.rss.is_empty()) {
         charts.push(over_time(page));
@@ -37,6 +40,16 @@ fn figure<'a>(column: &'a Column, name: &str) -> Option<&'a Figure> {
 
 fn unit(page: &Page, name: &str) -> Option<Unit> {
     page.allocators.iter().find_map(|column| figure(column, name)).map(|figure| figure.unit)
+}
+
+/// As a figure's ratios are coloured.
+fn more_is_better(page: &Page, name: &str) -> bool {
+    page.allocators.iter().find_map(|column| figure(column, name)).is_some_and(|figure| figure.more_is_better)
+}
+
+/// More is better here, too; but no verdict counts it.
+fn is_on_hugepages(name: &str) -> bool {
+    name.contains("hugepage")
 }
 
 fn heading(page: &Page, title: String, subtitle: String) -> Heading {
@@ -65,8 +78,7 @@ fn ratios(page: &Page, name: &str) -> String {
         }
     };
     let title = format!("{} compared with {}", capital(name), page.base);
-    let more = page.allocators.iter().find_map(|column| figure(column, name)).is_some_and(|f| f.more_is_better);
-    let good = if more { "right is more, and better" } else { "left is less, and better" };
+    let good = if more_is_better(page, name) { "right is more, and better" } else { "left is less, and better" };
     let subtitle = format!("ratio with its 95 % interval; small ticks are single rounds; {good}");
     let chart = Dots {
         heading: heading(page, title, subtitle),
@@ -86,11 +98,11 @@ fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
         name: (*name).to_owned(),
         bars: page.allocators.iter().map(|column| bar(column, name)).collect(),
     };
-    let title = if names.len() == 1 { capital(names[0]) } else { title.to_owned() };
-    let better = if names.iter().any(|name| name.contains("hugepage")) { "more" } else { "less" };
+    let more = names.iter().all(|name| is_on_hugepages(name) || more_is_better(page, name));
+    let better = if more { "more" } else { "less" };
     let subtitle = format!("median of the runs, from the smallest to the largest; {better} is better");
     let chart = Bars {
-        heading: heading(page, title, subtitle),
+        heading: heading(page, title.to_owned(), subtitle),
         axis: Axis::linear(if names.len() == 1 { names[0] } else { "memory" }, unit),
         series: page.allocators.iter().map(|column| column.name.clone()).collect(),
         groups: names.iter().map(group).collect(),

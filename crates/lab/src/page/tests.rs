@@ -52,10 +52,13 @@ fn words(html: &str) -> String {
 #[test]
 fn the_verdict_claims_what_the_intervals_say_and_no_more() {
     let html = page().html();
-    let verdict = "On Craton, compared with glibc: 12 % less wall time (95 % interval 8.0–15 %), no clear difference in \
-                   peak memory, 12 % more steady memory (95 % interval 10–15 %), 2.40 times the page faults (95 % \
-                   interval 2.30–2.50).";
+    let verdict = "On Craton, compared with glibc: 12 % less wall time (95 % interval 8.0–15 %), 12 % more steady \
+                   memory (95 % interval 10–15 %), 2.40 times the page faults (95 % interval 2.30–2.50), no clear \
+                   difference in peak memory.";
     assert!(words(&html).contains(verdict), "{}", words(&html));
+    let mut page = page();
+    page.allocators[0].figures[0].ratio = Some(Estimate::between(1.0, 0.9, 1.1));
+    assert!(words(&page.html()).contains("no clear difference in wall time or peak memory."));
 }
 
 #[test]
@@ -89,6 +92,26 @@ fn the_pictures_of_a_page_are_well_formed() {
     for picture in pictures {
         Document::parse(&format!("<svg{picture}</svg>")).expect("well-formed");
         assert!(!picture.contains("NaN") && !picture.contains("no data"));
+    }
+}
+
+#[test]
+fn each_chart_says_whether_more_is_better() {
+    let mut page = page();
+    for column in &mut page.allocators {
+        let requests = Figure { more_is_better: true, ..figure("requests per second", Unit::Count, 1e4, None) };
+        column.figures.extend([requests, figure("on hugepages", Unit::Bytes, 4e6, None)]);
+    }
+    let html = page.html();
+    let of = |title: &str| {
+        let chart = html.split("<svg").skip(1).find(|svg| svg.contains(&format!(">{title}<"))).expect(title);
+        assert_ne!(chart.contains("less is better"), chart.contains("more is better"), "{title}");
+        chart.contains("more is better")
+    };
+    for (title, more) in
+        [("Memory", false), ("Memory on hugepages", true), ("Page faults", false), ("Requests per second", true)]
+    {
+        assert_eq!(of(title), more, "{title}");
     }
 }
 

@@ -33,11 +33,16 @@ pub fn sentence(column: &Column, base: &str) -> String {
     if column.name == base {
         return format!("{name} is what the others are compared with.");
     }
-    let parts: Vec<String> = column
-        .figures
-        .iter()
-        .filter_map(|figure| figure.ratio.as_ref().map(|ratio| difference(ratio, &figure.name, figure.unit)))
-        .collect();
+    let is_clear = |ratio: &Estimate| ratio.interval.is_none() || clear(ratio) != Clear::Not;
+    let known = || column.figures.iter().filter_map(|figure| Some((figure, figure.ratio.as_ref()?)));
+    let of_clear = known().filter(|(_, ratio)| is_clear(ratio));
+    let mut parts: Vec<String> = of_clear.map(|(figure, ratio)| difference(ratio, &figure.name, figure.unit)).collect();
+    let unclear = known().filter(|(_, ratio)| !is_clear(ratio));
+    let unclear: Vec<&str> = unclear.map(|(figure, _)| figure.name.as_str()).collect();
+    if let Some((last, others)) = unclear.split_last() {
+        let others = if others.is_empty() { String::new() } else { format!("{} or ", others.join(", ")) };
+        parts.push(format!("no clear difference in {others}{last}"));
+    }
     if parts.is_empty() {
         return format!("Nothing can be said of {name}: no round has a successful run of both it and {base}.");
     }
@@ -45,11 +50,8 @@ pub fn sentence(column: &Column, base: &str) -> String {
 }
 
 fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
-    let Some((low, high)) = ratio.interval.filter(|_| clear(ratio) != Clear::Not) else {
-        return match ratio.interval {
-            Some(_) => format!("no clear difference in {name}"),
-            None => format!("{} times the {name} (too few rounds to be sure)", number(ratio.value)),
-        };
+    let Some((low, high)) = ratio.interval else {
+        return format!("{} times the {name} (too few rounds to be sure)", number(ratio.value));
     };
     if clear(ratio) == Clear::Less {
         let (least, most) = (percent(1.0 - high), percent(1.0 - low));

@@ -8,7 +8,25 @@ pub struct Known {
     pub name: &'static str,
     pub source: Source,
     pub settings: &'static [Setting],
-    pub note: Option<&'static str>,
+    pub note: Option<Note>,
+}
+
+/// What to know of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub text: &'static str,
+    /// It explains failed runs, and qualifies no figure.
+    pub is_fault: bool,
+}
+
+impl Note {
+    const fn figures(text: &'static str) -> Option<Self> {
+        Some(Self { text, is_fault: false })
+    }
+
+    const fn fault(text: &'static str) -> Option<Self> {
+        Some(Self { text, is_fault: true })
+    }
 }
 
 impl Known {
@@ -64,16 +82,12 @@ impl Setting {
 
 const RSEQ: Setting = Setting::tunable("glibc.pthread.rseq=0");
 const JEMALLOC_THP: Setting = Setting::malloc_conf("thp:always");
-const RSEQ_NOTE: &str = "without glibc's rseq, which its fast path needs";
+const RSEQ_NOTE: Option<Note> = Note::figures("without glibc's rseq, which its fast path needs");
+const HUGE: Option<Note> = Note::figures("asks for huge pages by itself");
 
 const HARDENED: Setting = Setting { variable: "CRATON_OPTIONS", value: "hardened=1", list: Some((b',', b'=')) };
 
-const fn built(
-    name: &'static str,
-    file: &'static str,
-    settings: &'static [Setting],
-    note: Option<&'static str>,
-) -> Known {
+const fn built(name: &'static str, file: &'static str, settings: &'static [Setting], note: Option<Note>) -> Known {
     Known { name, source: Source::Built(file), settings, note }
 }
 
@@ -81,7 +95,7 @@ const fn installed(
     name: &'static str,
     (file, package): (&'static str, &'static str),
     settings: &'static [Setting],
-    note: Option<&'static str>,
+    note: Option<Note>,
 ) -> Known {
     Known { name, source: Source::Installed { file, package }, settings, note }
 }
@@ -89,9 +103,9 @@ const fn installed(
 const DEBIAN_MIMALLOC: (&str, &str) = ("libmimalloc.so.2.0", "libmimalloc2.0");
 const DEBIAN_JEMALLOC: (&str, &str) = ("libjemalloc.so.2", "libjemalloc2");
 const DEBIAN_TCMALLOC: (&str, &str) = ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
-const NO_PVALLOC: Option<&str> =
-    Some("lacks pvalloc: a program that calls it gets memory from glibc, and this allocator's free meets it");
-const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
+const NO_PVALLOC: Option<Note> =
+    Note::fault("lacks pvalloc: a program that calls it gets memory from glibc, and this allocator's free meets it");
+const MISALIGNS: Option<Note> = Note::fault("version 2.0.9 does not always align: aligned_alloc(256, 256)");
 
 pub const KNOWN: [Known; 20] = [
     built(
@@ -99,22 +113,17 @@ pub const KNOWN: [Known; 20] = [
         "tcmalloc.so",
         // The crate's asks for hugepages; Google's leaves that to the kernel.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "1")],
-        Some(RSEQ_NOTE),
+        RSEQ_NOTE,
     ),
-    built("mimalloc3", "mimalloc3.so", &[], Some("asks for huge pages by itself")),
-    built("mimalloc2", "mimalloc2.so", &[], Some("asks for huge pages by itself")),
+    built("mimalloc3", "mimalloc3.so", &[], HUGE),
+    built("mimalloc2", "mimalloc2.so", &[], HUGE),
     built("jemalloc", "jemalloc.so", &[], None),
     built("snmalloc", "snmalloc.so", &[], None),
-    built("rpmalloc", "rpmalloc.so", &[], Some("refuses alignments of 64 KiB and more")),
+    built("rpmalloc", "rpmalloc.so", &[], Note::fault("refuses alignments of 64 KiB and more")),
     installed("debian-mimalloc", DEBIAN_MIMALLOC, &[], MISALIGNS),
     installed("debian-jemalloc", DEBIAN_JEMALLOC, &[], NO_PVALLOC),
     installed("debian-tcmalloc", DEBIAN_TCMALLOC, &[], None),
-    built(
-        "tcmalloc+thp",
-        "tcmalloc.so",
-        &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")],
-        Some(RSEQ_NOTE),
-    ),
+    built("tcmalloc+thp", "tcmalloc.so", &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")], RSEQ_NOTE),
     // It asks for hugepages without this; with 2 it also releases whole ones.
     built("mimalloc3+thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "2")], None),
     built("mimalloc3-thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),

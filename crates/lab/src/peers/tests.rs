@@ -224,7 +224,7 @@ fn every_folder_of_the_peers_workspace_is_a_known_peer_and_the_other_way_round()
 #[test]
 fn a_peer_is_an_allocator_to_measure() {
     let env = vec![("A".into(), "b".into())];
-    let peer = Peer { name: "x".into(), library: Some("/x.so".into()), env: env.clone(), note: Some("n") };
+    let peer = Peer { name: "x".into(), library: Some("/x.so".into()), env: env.clone(), note: None };
     assert_eq!(Allocator::from(peer), Allocator { name: "x".into(), preload: Some("/x.so".into()), env });
 }
 

@@ -38,7 +38,7 @@ const VARIANTS: [(&str, &str); 21] = [
     ("craton-kv-always", "#6b130a"),
 ];
 
-const NAMED: [(&str, &str); 20] = [
+const NAMED: [(&str, &str); 21] = [
     ("debian-jemalloc", "#6a9fd4"),
     ("debian-mimalloc", "#93c47d"),
     ("debian-tcmalloc", "#f2c46d"),
@@ -59,6 +59,7 @@ const NAMED: [(&str, &str); 20] = [
     ("lockfree", "#3b7a2a"),
     ("supermalloc", "#a0a7b0"),
     ("dlmalloc", "#7d2248"),
+    ("program", "#a6761d"), // beside "page allocator", whose hash has the same colour
 ];
 
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];

@@ -15,7 +15,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
 use craton_heap::size_class;
-use craton_heap::thread_cache::ThreadCache;
+use craton_heap::thread_cache::{Slow, ThreadCache};
 use craton_kit::family;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
@@ -48,17 +48,28 @@ pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) 
     if let Some(buffer) = debug::alloc(size, align, family) {
         return buffer;
     }
-    let is_due = sampling::is_due(class, size, family);
-    let object = malloc_class(class, align);
-    if is_due && !object.is_null() { sampling::sample_small(object, class, size) } else { object }
+    match sampling::slow(class, size, family) {
+        Slow::Usual => malloc_class(class, size, align, family),
+        Slow::Served(object) => object,
+        Slow::Sample(bytes) => match malloc_class(class, size, align, family) {
+            object if object.is_null() => object,
+            object => sampling::sample_small(object, class, size, bytes),
+        },
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn malloc_class(class: usize, align: usize) -> *mut u8 {
+fn malloc_class(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
     let saved = errno();
-    let cache = match server() {
-        Server::PerCpu(rseq) => return malloc_per_cpu(rseq, class),
+    let server = server();
+    let is_first = matches!(server, Server::NewCache);
+    let cache = match server {
+        Server::PerCpu(rseq) => {
+            let object = malloc_per_cpu(rseq, class);
+            sampling::count_without_cache(object, class, size, family);
+            return object;
+        }
         Server::Apart => return malloc_in_handler_class(class),
         other => cache_for(other),
     };
@@ -82,9 +93,14 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
         None if set_up() => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
     };
-    if object.is_null() {
-        count_failure(class);
-    }
+    let object = match object {
+        object if object.is_null() => {
+            count_failure(class);
+            object
+        }
+        object if is_first => sampling::begin_thread(object, class, size, family),
+        object => object,
+    };
     govern::run_chores();
     with_errno(object, saved)
 }
@@ -178,7 +194,9 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut 
         }
     }
     // Not the kit's buffers, whose frees end no sample.
-    sampling::count_large(object, size);
+    if !object.is_null() {
+        sampling::count_large(object, size);
+    }
     govern::run_chores();
     with_errno(object, saved)
 }

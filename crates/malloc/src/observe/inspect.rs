@@ -138,11 +138,12 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("caches", (&raw const OBJECT_CACHES).cast()),
     ("lists.end", craton_slab::end()),
     ("profile", (&raw const PROFILE).cast::<u8>().wrapping_add(Profile::AT)),
+    ("profile.trusts", (&raw const PROFILE).cast::<u8>().wrapping_add(offset_of!(Profile, trusts))),
 ];
 
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-const NAMED: usize = 14;
+const NAMED: usize = 15;
 
 const SHAPES: [&[(&str, usize)]; 19] = [
     &NUMBERS,

@@ -6,7 +6,7 @@
 
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
-use craton_os::{Line, Mutex, Rank};
+use craton_os::{Mutex, Rank};
 
 pub(crate) struct NumberedPath(Mutex<([u8; PATH_MAX], usize)>);
 
@@ -85,16 +85,18 @@ impl NumberedPath {
 }
 
 pub(crate) fn named(path: &[u8], pid: u32, mut number: impl FnMut() -> u64) -> Option<Ended> {
-    let (mut text, mut at) = (Line::new(), 0);
+    let mut whole = [0; PATH_MAX];
+    let (mut text, mut at) = (Text::new(&mut whole), 0);
     while at < path.len() {
-        text = match path[at..].get(..2) {
+        match path[at..].get(..2) {
             Some(b"%p") => text.number(pid.into()),
             Some(b"%n") => text.number(number()),
             _ => text.bytes(&path[at..=at]),
         };
         at += if is_number(&path[at..]) { 2 } else { 1 };
     }
-    Ended::of(text.as_bytes()).filter(|_| !path.is_empty())
+    let len = text.end();
+    Ended::of(whole.get(..len)?).filter(|_| !path.is_empty())
 }
 
 fn is_number(path: &[u8]) -> bool {

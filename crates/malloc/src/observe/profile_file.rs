@@ -1,5 +1,6 @@
 //! The file of the profile: the option `profile_file`. Written at the exit, by a call, and when
-//! [`Due`](crate::profile::Profile::due) at a sample. It appears whole, by a rename.
+//! [`Due`](crate::profile::Profile::due) at a sample. It appears whole, by a rename. A copy in the
+//! folder `stats_dir` outlives a process that is killed ([`crate::observe::shared`]).
 //!
 //! Under `debug=audit` it has each live buffer, too, by the site of its allocation.
 //!
@@ -7,7 +8,7 @@
 
 use crate::observe::numbered_path;
 use crate::profile::tables::{Count, SITE_BYTES, live_site};
-use crate::statics::{KIT, PROFILE, PROFILE_FILE};
+use crate::statics::{KIT, PROFILE, PROFILE_FILE, SEGMENT, SHARED};
 use crate::thread::nested;
 use craton_kit::Sum;
 use craton_os::{Line, OutFile, Replacement, file_map, process};
@@ -25,6 +26,11 @@ pub(crate) fn write() {
         let why = file_map::reason(error).unwrap_or("an error of the system");
         Line::new().text("craton: profile_file: cannot write ").bytes(path.text()).text(": ").text(why).print();
     }
+}
+
+/// Beside the statistics of a `stats_dir`. Inside a request. If it fails, an earlier copy stays.
+pub(crate) fn keep() {
+    let _ = write_to(&SHARED.profile_path(&SEGMENT));
 }
 
 /// By a call of the program's; `%p` and `%n` as in the option.

@@ -1,4 +1,5 @@
-//! The segment's page as a file in the folder of the option `stats_dir` (docs/live.md).
+//! The segment's page as a file in the folder of the option `stats_dir` (docs/live.md), and beside
+//! it copies of the heap profile.
 //!
 //! **State.** The file's page lies under [`SEGMENT`](crate::statics::SEGMENT). In its name,
 //! `PID-SINCE.stats`, `SINCE` keeps apart the images of an `exec` and the processes of several
@@ -8,6 +9,10 @@
 //!                                   ▲                 │
 //!                                   └──fork, in child─┘   shared again at its first slow request
 //! ```
+//!
+//! **The profile** is copied at a sample: when live bytes have doubled, each second in which they
+//! change by an eighth, and each minute. A comparison and exchange decides which of two samples
+//! writes.
 //!
 //! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
 
@@ -25,6 +30,10 @@ const PATH_MOST: usize = PATH_MAX + NAME_MOST;
 
 const STEP: u64 = 256 << 10;
 
+/// Live bytes that a first copy of the profile is worth.
+const PROFILED: u64 = 4 << 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
 pub(crate) struct Shared {
     folder: UnsafeCell<[u8; PATH_MAX]>,
     len: AtomicUsize,
@@ -33,6 +42,9 @@ pub(crate) struct Shared {
     is_shared: AtomicBool,
     /// When the classes are copied again; all ones for never.
     next_bytes: AtomicU64,
+    /// Of the profile's last copy: live bytes, 0 without one, and when it was due.
+    profiled_bytes: AtomicU64,
+    profiled_ns: AtomicU64,
 }
 
 // SAFETY: the only thread writes the folder, before `len`; readers load `len` first.
@@ -46,6 +58,8 @@ impl Shared {
             closed: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
             next_bytes: AtomicU64::new(u64::MAX),
+            profiled_bytes: AtomicU64::new(0),
+            profiled_ns: AtomicU64::new(0),
         }
     }
 
@@ -111,7 +125,7 @@ impl Shared {
     }
 
     fn share(&self, segment: &'static Segment) -> Result<(), i32> {
-        let path = self.path(segment);
+        let path = self.path(segment, ".stats");
         // SAFETY: a static page of atomics.
         unsafe { shared_page::share(ptr::from_ref(segment).cast_mut().cast(), &path)? };
         self.is_shared.store(true, Relaxed);
@@ -119,7 +133,12 @@ impl Shared {
         Ok(())
     }
 
-    fn path(&self, segment: &Segment) -> [u8; PATH_MOST] {
+    /// Of the profile's copy.
+    pub(crate) fn profile_path(&self, segment: &Segment) -> [u8; PATH_MOST] {
+        self.path(segment, ".profile")
+    }
+
+    fn path(&self, segment: &Segment, end: &str) -> [u8; PATH_MOST] {
         let mut path = [0; PATH_MOST];
         let mut text = Text::new(&mut path);
         text.bytes(self.folder()).text("/").number(segment.pid.load(Relaxed)).text("-");
@@ -128,7 +147,7 @@ impl Shared {
         for digit in (0..digits).rev() {
             text.bytes(&[b"0123456789abcdef"[(since >> (4 * digit)) as usize % 16]]);
         }
-        text.text(".stats");
+        text.text(end);
         text.end();
         path
     }
@@ -145,6 +164,25 @@ impl Shared {
         self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
     }
 
+    /// Whether the caller is to copy the profile. `live`: bytes by all samples.
+    #[inline]
+    pub(crate) fn wants_profile(&self, now_ns: u64, live: impl FnOnce() -> u64) -> bool {
+        if !self.is_shared() {
+            return false;
+        }
+        let (live, had) = (live(), self.profiled_bytes.load(Relaxed));
+        let then_ns = self.profiled_ns.load(Relaxed);
+        let age_ns = now_ns.saturating_sub(then_ns);
+        let is_due = live >= 2 * had + PROFILED
+            || had > 0 && age_ns >= SECOND_NS && live.abs_diff(had) >= had / 8
+            || had > 0 && age_ns >= 60 * SECOND_NS;
+        if !is_due || self.profiled_ns.compare_exchange(then_ns, now_ns, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        self.profiled_bytes.store(live.max(1), Relaxed);
+        true
+    }
+
     /// `calls`: the child's first slow request has something to publish without a folder, too.
     pub(crate) fn forked(&self, segment: &'static Segment, calls: bool) {
         if self.is_shared.swap(false, Relaxed) {
@@ -153,13 +191,17 @@ impl Shared {
         }
         let next = if self.folder().is_empty() && !calls { u64::MAX } else { 0 };
         self.next_bytes.store(next, Relaxed);
+        self.profiled_bytes.store(0, Relaxed);
     }
 
     /// A child made past the C library leaves its parent's file.
     pub(crate) fn end(&self, segment: &'static Segment) {
         if self.is_shared.load(Relaxed) && segment.pid.load(Relaxed) == u64::from(process::id()) {
             segment.rest.state.store(EXITED, Relaxed);
-            shared_page::remove(&self.path(segment));
+            shared_page::remove(&self.path(segment, ".stats"));
+            if self.profiled_bytes.load(Relaxed) > 0 {
+                shared_page::remove(&self.profile_path(segment));
+            }
         }
     }
 }

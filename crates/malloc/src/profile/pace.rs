@@ -7,7 +7,9 @@
 //! **Threads.** Relaxed counts: two threads at once may change the interval once for two.
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use craton_heap::hooks::Countdown;
 use craton_kit::{geometric, uniform};
+use craton_os::process;
 
 /// Bytes between two samples by default.
 const USUAL: u64 = 512 << 10;
@@ -15,7 +17,7 @@ const MOST: u64 = 1 << 30;
 /// At this interval no program's samples take long: 10 GB a second are 600 of them.
 const MOST_FOR_TIME: u64 = 16 << 20;
 /// Bytes after which a thread looks again whether the profile is on.
-pub(crate) const OFF_COUNTDOWN: i64 = 1 << 30;
+pub(crate) const OFF: Countdown = Countdown { left: 1 << 30, bytes: 0 };
 
 const PART: u64 = 400;
 /// Unused budget is kept up to this; and the first.
@@ -23,8 +25,8 @@ const SAVED_NS: i64 = 200_000;
 const FIRST_NS: i64 = 500_000;
 /// A sample whose thread was interrupted cost no more.
 const DEAREST_NS: i64 = 100_000;
-/// What its free will cost.
-const FREE_NS: i64 = 300;
+/// What its free will cost, and the slow requests before it did.
+const AROUND_NS: i64 = 500;
 /// Live samples: at more the interval doubles, at fewer it may halve.
 const MANY: usize = 2048;
 const FEW: usize = 1024;
@@ -77,7 +79,7 @@ impl Pace {
         let Some(interval) = self.interval().filter(|_| self.asked() == AUTO) else { return };
         let last_ns = self.last_ns.swap(began_ns, Relaxed);
         let earned = (began_ns.saturating_sub(last_ns) / PART) as i64;
-        let spent = (ended_ns.saturating_sub(began_ns) as i64).min(DEAREST_NS) + FREE_NS;
+        let spent = (ended_ns.saturating_sub(began_ns) as i64).min(DEAREST_NS) + AROUND_NS;
         let budget = match last_ns {
             0 => FIRST_NS,
             _ => self.budget_ns.load(Relaxed).saturating_add(earned.min(SAVED_NS)),
@@ -95,6 +97,12 @@ impl Pace {
     /// Bytes up to the next point, each with the chance 1 / `interval`.
     pub(crate) fn gap(&self, interval: u64) -> i64 {
         geometric(self.random(), interval)
+    }
+
+    /// A child draws other numbers than its parent, whose seed it has, and than other children.
+    pub(crate) fn forked(&self) {
+        let number = u64::from(process::id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.seed.store(self.random() ^ number | 1, Relaxed);
     }
 
     pub(crate) fn random(&self) -> u64 {

@@ -51,6 +51,12 @@ pub(crate) fn say(call: &str) {
     }
 }
 
+/// Whether a handler's request was reported.
+#[cold]
+pub(crate) fn was_said() -> bool {
+    APART.reported.load(Relaxed)
+}
+
 pub(crate) fn size_of(pointer: *mut u8) -> Option<usize> {
     APART.size_of(pointer)
 }

@@ -12,7 +12,8 @@ mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 use portable as words;
-pub(crate) use words::{arrays, building, count_use, get, is_inside, set, set_arrays, set_building, swap_inside};
+pub(crate) use words::{arrays, building, count_bytes, count_use, get, is_inside};
+pub(crate) use words::{set, set_arrays, set_building, set_countdown, swap_inside};
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as words;
 

@@ -12,7 +12,6 @@ use super::arrays;
 use super::cache::{Cache, CacheSlots, IN_ENTRY};
 use crate::process::{Process, Watch};
 use crate::slots::Slot;
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_heap::Heap;
@@ -70,6 +69,7 @@ impl Entry {
         // SAFETY: reads the entry's words, each at once, as operands: Rust would load atomics
         // apart.
         unsafe {
+            use core::mem::offset_of;
             core::arch::asm!(
                 "cmp qword ptr [{entry} + {its}], {cache}",
                 "jne {no}",

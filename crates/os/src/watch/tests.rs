@@ -1,4 +1,7 @@
+extern crate std;
+
 use super::*;
+use std::eprintln;
 
 #[test]
 fn code_on_vectors_is_told_from_other_code() {
@@ -24,4 +27,21 @@ fn code_on_vectors_is_told_from_other_code() {
     for code in others {
         assert!(!is_of_vectors(code), "{code:x?}");
     }
+}
+
+/// Emulators fail it, if they let processes watch memory at all.
+#[test]
+fn the_trial_touches_bytes_beside_the_watched_one_alone() {
+    assert!(install());
+    let watch = Watch::new();
+    if !watch.set(TRIAL.watched(), 1) {
+        eprintln!("skipped: this process may not watch memory");
+        return;
+    }
+    assert!(watch.is_exact());
+    // Such a report makes a watch inexact.
+    // SAFETY: a byte of the trial.
+    unsafe { (TRIAL.watched() as *const u8).read_volatile() };
+    assert!(TOUCHED.load(Relaxed));
+    watch.forget();
 }

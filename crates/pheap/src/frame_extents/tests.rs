@@ -87,13 +87,17 @@ fn nf1_nf2_nf3_extents_survive_and_plans_do_not() {
     }
     // The file becomes short again.
     let extents = FrameExtents::open(&medium, config, true).unwrap().0;
+    let end = live.last_key_value().map_or(0, |(page, pages)| page + u64::from(*pages));
+    let freed: u64 = live.values().map(|pages| u64::from(*pages)).sum();
     for page in live.into_keys() {
         let plan = extents.plan_free(&medium, page).unwrap();
         store(&medium, &plan);
         extents.finish_free(&medium, &plan, 20);
     }
     (0..400).for_each(|step| extents.tick(&medium, step * 10_000, 19));
-    assert!(medium.len() > longest / 2, "epoch 20 is not settled");
+    // Where the last object lay depends on the thread's number.
+    assert!(freed > 0 && medium.len() >= end * 4096, "epoch 20 is not settled");
+    assert!(extents.stats(&medium).reclaimed_pages >= freed, "epoch 20 is not settled");
     (400..800).for_each(|step| extents.tick(&medium, step * 10_000, 20));
     extents.check(&medium).unwrap();
     assert_eq!(extents.stats(&medium).reclaimed_pages, 0);

@@ -1,7 +1,7 @@
 //! Parts of the medium that its users hold as arrays, and store to past it; it records changes at
 //! each event: see [`Medium::stored`](craton_base::Medium::stored).
 
-use super::LINE_BYTES;
+use super::{LINE_BYTES, PAGE_BYTES};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,8 +22,11 @@ pub(super) struct Array {
 
 type Link = OnceLock<Box<Array>>;
 
-#[derive(Default)]
-pub(super) struct Arrays(Link);
+pub(super) struct Arrays {
+    first: Link,
+    /// A bit for each page of the medium with a part of an array: most loads are elsewhere.
+    pages: Box<[AtomicU64]>,
+}
 
 fn aligned<T>(list: &[T]) -> &[T] {
     let first = list.as_ptr().addr();
@@ -70,11 +73,22 @@ impl Array {
 }
 
 impl Arrays {
+    pub(super) fn new(limit: u64) -> Self {
+        let words = limit.div_ceil(64 * PAGE_BYTES);
+        Self { first: Link::new(), pages: (0..words).map(|_| AtomicU64::new(0)).collect() }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Array> {
-        std::iter::successors(self.0.get(), |array| array.next.get()).map(|array| &**array)
+        std::iter::successors(self.first.get(), |array| array.next.get()).map(|array| &**array)
     }
 
     pub(super) fn find(&self, at: u64) -> Option<&Array> {
+        let page = at / PAGE_BYTES;
+        // ORDERING: pairs with `get`: a thread that sees the bit sees the array.
+        let pages = self.pages.get(page as usize / 64)?.load(Ordering::Acquire);
+        if pages >> (page % 64) & 1 == 0 {
+            return None;
+        }
         self.iter().find(|array| array.range.contains(&at))
     }
 
@@ -101,13 +115,18 @@ impl Arrays {
             list.enumerate().for_each(|(i, word)| *words[skipped + i].get_mut() = word);
             Kept::Words(words)
         };
-        let mut link = &self.0;
+        let mut link = &self.first;
         while let Some(array) = link.get() {
             link = &array.next;
         }
         // Two threads at once are the test's fault.
+        let pages = range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES);
         let new = Box::new(Array { range, kept, next: OnceLock::new() });
         assert!(link.set(new).is_ok(), "two threads make an array");
+        // ORDERING: pairs with `find`.
+        for page in pages {
+            self.pages[page as usize / 64].fetch_or(1 << (page % 64), Ordering::Release);
+        }
         link.get().expect("it was just set")
     }
 }

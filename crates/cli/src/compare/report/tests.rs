@@ -109,6 +109,16 @@ fn no_runs_are_no_table() {
 }
 
 #[test]
+fn a_fault_of_an_allocator_is_named_where_a_run_on_it_failed() {
+    let all = ["peer: asks for huge pages".to_owned(), "peer: lacks a function".to_owned()];
+    let (figures, faults) = all.split_at(1);
+    let ended = |allocator, status| [run("peer", 0, 1.0, Status::Ok), run(allocator, 1, 1.0, status)];
+    assert_eq!(known(&all, faults, &ended("peer", Status::Ok)), figures);
+    assert_eq!(known(&all, faults, &ended("other", Status::NotServed)), figures);
+    assert_eq!(known(&all, faults, &ended("peer", Status::NotServed)), all);
+}
+
+#[test]
 fn an_allocator_of_the_programs_own_is_named() {
     let mut measured = Measured { runs: good(), ..Measured::default() };
     let mut service = |by: &[(&str, usize)]| {

@@ -16,6 +16,18 @@ fn a_small_terminal_gets_a_sentence_that_fits() {
 }
 
 #[test]
+fn a_process_of_another_namespace_has_its_number_here() {
+    let mut page = vec![0; 4096];
+    page[..8].copy_from_slice(b"\0CRATON1");
+    (page[8], page[16]) = (1, 2);
+    let page = craton_inspect::Published::parse(&page).unwrap();
+    let sample = Sample::All { at: Instant::now(), all: vec![Process { pid: 4711, page, rss_bytes: 4096 }] };
+    let lines = once(&sample);
+    assert!(!lines[0].contains("quits"), "{lines:?}");
+    assert!(lines.last().unwrap().starts_with("4711 "), "{lines:?}");
+}
+
+#[test]
 fn rows_are_sorted_by_the_chosen_column() {
     let class =
         |object_bytes, live| ClassRow { object_bytes, live, memory_bytes: object_bytes * live, ..ClassRow::default() };

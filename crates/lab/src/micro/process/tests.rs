@@ -11,7 +11,7 @@ fn end(script: &str, limit: Duration, stop: bool) -> Ended {
 
 #[test]
 fn what_a_process_wrote_comes_back() {
-    let Ended::Done(output) = end("echo $CRATON_TEST; echo err >&2", Duration::from_secs(60), false) else {
+    let Ended::Done(output) = end("echo $CRATON_TEST; echo err >&2", Duration::from_secs(300), false) else {
         panic!("it ends")
     };
     assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("here\n", "err\n"));
@@ -20,16 +20,16 @@ fn what_a_process_wrote_comes_back() {
 
 #[test]
 fn a_failure_has_the_status_and_the_last_words() {
-    let Ended::Done(output) = end("echo why >&2; echo == >&2; exit 3", Duration::from_secs(60), false) else {
+    let Ended::Done(output) = end("echo why >&2; echo == >&2; exit 3", Duration::from_secs(300), false) else {
         panic!("it ends")
     };
     assert_eq!(output.failure().as_deref(), Some("exit 3: why"));
-    let Ended::Done(output) = end("kill -11 $$", Duration::from_secs(60), false) else { panic!("it ends") };
+    let Ended::Done(output) = end("kill -11 $$", Duration::from_secs(300), false) else { panic!("it ends") };
     assert_eq!(output.failure().as_deref(), Some("signal 11"));
 }
 
 #[test]
 fn a_process_ends_when_its_time_is_over_or_the_caller_stops() {
     assert!(matches!(end("exec sleep 1000", Duration::from_millis(5), false), Ended::TimedOut));
-    assert!(matches!(end("exec sleep 1000", Duration::from_secs(60), true), Ended::Stopped));
+    assert!(matches!(end("exec sleep 1000", Duration::from_secs(300), true), Ended::Stopped));
 }

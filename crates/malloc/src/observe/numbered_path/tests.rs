@@ -32,3 +32,12 @@ fn a_path_with_its_numbers_fits_or_is_refused() {
     assert!(!path.set(&with_number));
     assert!(path.named(1, || 1).unwrap().text() == longest, "a refused path changes nothing");
 }
+
+#[test]
+fn a_path_keeps_its_bytes_in_any_encoding() {
+    for kept in ["/tmp/gr\u{f6}\u{df}e.profile".as_bytes(), b"/tmp/\xff\xfe\t.profile"] {
+        let path = NumberedPath::new(Rank::None);
+        assert!(path.set(kept));
+        assert_eq!(path.named(1, || 1).unwrap().text(), kept);
+    }
+}

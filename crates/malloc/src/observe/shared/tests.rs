@@ -35,12 +35,22 @@ fn the_file_counts_along_and_goes_at_exit() {
     // Behind six words: the second class's sizes.
     assert_eq!(word(bytes, 1024 + 48 + 16), 32 | 8192 << 32);
 
+    let wants = |now_ns, live| shared.wants_profile(now_ns, || live);
+    assert!(!wants(9, PROFILED - 1) && wants(10, PROFILED) && !wants(10, 3 * PROFILED - 1) && wants(11, 3 * PROFILED));
+    let second = 11 + SECOND_NS;
+    assert!(!wants(second - 1, PROFILED) && !wants(second, 3 * PROFILED + PROFILED / 4) && wants(second, 2 * PROFILED));
+    assert!(!wants(second + 59 * SECOND_NS, 2 * PROFILED) && wants(second + 60 * SECOND_NS, 2 * PROFILED));
+
     // As in a child.
     shared.forked(segment, false);
     segment.refills.store(8, Relaxed);
     assert_eq!((word(&files(&folder)[0].1, 24), files(&folder).len()), (7, 1));
     assert!(shared.wants_copy(0) && shared.is_shared_or_begins(segment));
-    assert_eq!(files(&folder).len(), 2);
+    assert!(wants(1, PROFILED), "a child's copy is another");
+    let path = shared.profile_path(segment);
+    let path = path.split(|byte| *byte == 0).next().unwrap();
+    fs::write(std::str::from_utf8(path).unwrap(), "").unwrap();
+    assert_eq!(files(&folder).len(), 3);
     shared.end(segment);
     assert_eq!(files(&folder), before);
     fs::remove_dir_all(&folder).unwrap();

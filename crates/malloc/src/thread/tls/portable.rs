@@ -1,6 +1,6 @@
 //! Thread-local words as POSIX thread-specific values: slower, and portable.
 
-use crate::statics::TLS_KEYS;
+use crate::statics::{TLS_COUNTDOWN, TLS_KEYS};
 use core::sync::atomic::{AtomicU32, Ordering};
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::thread::Key;
@@ -73,6 +73,15 @@ pub(crate) fn swap_inside(_inside: u64) -> u64 {
 /// Every thread counts as busy.
 pub(crate) fn count_use() -> u64 {
     u64::MAX
+}
+
+/// Of all threads together.
+pub(crate) fn count_bytes(bytes: i64) -> i64 {
+    TLS_COUNTDOWN.fetch_sub(bytes, Ordering::Relaxed) - bytes
+}
+
+pub(crate) fn set_countdown(bytes: i64) {
+    TLS_COUNTDOWN.store(bytes, Ordering::Relaxed);
 }
 
 pub(crate) fn number() -> usize {

@@ -1,7 +1,7 @@
 //! Thread-local words by the initial-exec model, in two instructions.
 //!
 //! **What.** In a shared library `thread_local!` calls a function for each access, at the cost of
-//! the rest of malloc. These 48 bytes fit the linker's static TLS surplus for `dlopen`.
+//! the rest of malloc. These 56 bytes fit the linker's static TLS surplus for `dlopen`.
 //!
 //! **Unsafe.** Stable Rust cannot express it without assembly.
 
@@ -35,8 +35,10 @@ global_asm!(
     word!("__craton_tls_arrays", "0"),
     word!("__craton_tls_building", "0"),
     word!("__craton_tls_number", "0"),
+    word!("__craton_tls_countdown", "{not_begun}"),
     ".popsection",
     none = sym crate::statics::NO_CACHE,
+    not_begun = const crate::statics::NOT_BEGUN,
 );
 
 macro_rules! place {
@@ -91,6 +93,19 @@ pub(crate) fn count_use() -> u64 {
         );
     }
     uses
+}
+
+/// Counts bytes down for the heap profile; returns what is left.
+#[inline(always)]
+pub(crate) fn count_bytes(bytes: i64) -> i64 {
+    let left = read!("__craton_tls_countdown") as i64 - bytes;
+    set_countdown(left);
+    left
+}
+
+#[inline(always)]
+pub(crate) fn set_countdown(bytes: i64) {
+    write!("__craton_tls_countdown", bytes);
 }
 
 /// In the part of a request that takes locks.
