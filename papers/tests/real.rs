@@ -39,7 +39,7 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
         allocators: vec![allocator],
         runs: 1,
         warmup: 0,
-        timeout: Some(Duration::from_secs(60)),
+        timeout: Some(Duration::from_secs(300)),
         server: None,
         stop: &AtomicBool::new(false),
         progress: &|_| {},

@@ -14,7 +14,7 @@ if [ "${1-}" != --release ]; then
   mkdir "$built"
   ln -s "$target"/debug/craton* "$built"
   ln -sf "$target"/release/libcraton.* "$built"
-  # Built by the tests of whole programs.
+  # Built by `cargo xtask test`.
   ln -sf "$target"/debug/libcraton_pheap.{so,a} "$built"
 fi
 fail() { echo "tests/install: $*" >&2; exit 1; }

@@ -7,7 +7,7 @@ mod outcome;
 mod plan;
 mod pool;
 
-use crate::library::library;
+use crate::library::{HEAPS_LIBRARY, LIBRARY, heaps_library, library};
 use job::{Finished, Job, Kind};
 use outcome::Counts;
 pub use plan::Extent;
@@ -26,7 +26,8 @@ pub fn run(extent: Extent) -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let times = target.join("test-seconds.txt");
-    let mut last = read_times(&times);
+    let mut last: HashMap<String, f64> = plan::SLOW.map(|(name, seconds)| (name.to_owned(), seconds)).into();
+    last.extend(read_times(&times));
     let limit = Duration::from_secs(if extent == Extent::Nightly { 4 * 3600 } else { 1800 });
     let (send, events) = channel();
     let builders = start_builders(root, &target, extent, &send);
@@ -46,16 +47,20 @@ fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Even
     if needs_library {
         let (send, root) = (send.clone(), root.clone());
         thread::spawn(move || {
-            let built = library(&root).map_or_else(Event::Broken, Event::Library);
+            let built = library(&root).map_or_else(Event::Broken, |path| Event::Library(LIBRARY, path));
             send_all(&send, [built, Event::Done]);
         });
     }
     let send = send.clone();
     thread::spawn(move || {
-        for plan in plans {
-            let built = build::build(&root, &plan, extent == Extent::Nightly);
-            send_all(&send, [built.map_or_else(Event::Broken, Event::Built)]);
+        let jobs = |plan| build::build(&root, plan, extent == Extent::Nightly).map_or_else(Event::Broken, Event::Built);
+        let (first, others) = plans.split_first().expect("there is a plan");
+        send_all(&send, [jobs(first)]);
+        if needs_library {
+            let built = heaps_library(&root, plan::UNWINDING);
+            send_all(&send, [built.map_or_else(Event::Broken, |path| Event::Library(HEAPS_LIBRARY, path))]);
         }
+        send_all(&send, others.iter().map(jobs));
         let doc = needs_library.then(|| Event::Built(vec![doc_tests(&root)]));
         send_all(&send, doc.into_iter().chain([Event::Done]));
     });
@@ -75,7 +80,7 @@ fn doc_tests(root: &Path) -> Job {
         dir: root.to_owned(),
         kind: Kind::Computes,
         threads: Kind::Computes.threads(),
-        needs_library: false,
+        needs: Vec::new(),
     }
 }
 
@@ -91,7 +96,10 @@ impl Summary {
         let Counts { passed, failed, ignored } = finished.counts;
         let name = &finished.name;
         if passed + failed + ignored > 0 {
-            println!("{:6.1} s  {name}: {passed} ok, {failed} not, {ignored} left out", finished.took.as_secs_f64());
+            let (took, computed) = (finished.took.as_secs_f64(), finished.computed.as_secs_f64());
+            println!(
+                "{took:6.1} s, {computed:6.1} s of computing  {name}: {passed} ok, {failed} not, {ignored} left out"
+            );
         }
         self.counts = self.counts.plus(finished.counts);
         self.tests.extend(finished.tests.into_iter().map(|(test, took)| (took, format!("{name} {test}"))));

@@ -40,7 +40,7 @@ static void *pending(void *unused) {
 }
 
 static void ends_where_it_may(void) {
-    for (int turn = 0; turn < 20; turn++) {
+    for (int turn = 0; turn < rounds(2, 20); turn++) {
         pthread_t thread;
         void *result;
         steps = 0;
@@ -50,7 +50,7 @@ static void ends_where_it_may(void) {
     }
 }
 
-enum { SLOTS = 16, THREADS = 4, CANCELLED = 10000 };
+enum { SLOTS = 16, THREADS = 4 };
 
 struct work {
     pthread_t thread;
@@ -91,7 +91,8 @@ static void *any_sizes(void *arg) {
 static void at_random(void) {
     static struct work works[THREADS];
     unsigned random = 1;
-    for (int cancelled = 0; cancelled < CANCELLED; cancelled += THREADS) {
+    int all = rounds(2000, 10000);
+    for (int cancelled = 0; cancelled < all; cancelled += THREADS) {
         for (int i = 0; i < THREADS; i++) {
             works[i].random = next(&random);
             CHECK(pthread_create(&works[i].thread, NULL, any_sizes, &works[i]) == 0);

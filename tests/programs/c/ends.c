@@ -289,7 +289,7 @@ static void end_storm(pthread_t *threads) {
 
 /* Threads that allocate and free hundreds of objects, so that a fork finds objects on their way to
  * slabs; each child uses as many caches as they had. */
-enum { SWINGERS = 4, SWING = 700, SWING_FORKS = 200 };
+enum { SWINGERS = 4, SWING = 700 };
 
 static void *swing(void *arg) {
     void **objects = malloc(SWING * sizeof *objects);
@@ -319,7 +319,8 @@ static void fork_swings(void) {
     atomic_store(&stop, 0);
     for (uintptr_t i = 0; i < SWINGERS; i++)
         CHECK(pthread_create(&threads[i], NULL, swing, (void *)(i + 1)) == 0);
-    for (int i = 0; i < SWING_FORKS; i++) {
+    int forks = rounds(60, 200);
+    for (int i = 0; i < forks; i++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {

@@ -121,7 +121,8 @@ static void guards(void) {
 static void *churn(void *seed) {
     unsigned random = (unsigned)(uintptr_t)seed;
     char *slots[200] = {0};
-    for (int i = 0; i < 200000; i++) {
+    int turns = rounds(20000, 200000);
+    for (int i = 0; i < turns; i++) {
         random = random * 1103515245 + 12345;
         int slot = random >> 16 & 127;
         size_t size = 1 + (random >> 8 & 0xff) * (slot % 8 == 0 ? 900 : 6);

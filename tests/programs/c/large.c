@@ -130,7 +130,8 @@ static void any_size(void) {
     static struct slot slots[SLOTS];
     uint64_t state = 88172645463325252u;
     long before = mappings();
-    for (int i = 0; i < 4000; i++)
+    int changes = rounds(1500, 4000);
+    for (int i = 0; i < changes; i++)
         change(&slots[next(&state) % SLOTS], &state, 80 * MIB);
     empty(slots);
     fprintf(stderr, "%ld mappings before, %ld after\n", before, mappings());
@@ -143,7 +144,8 @@ static void any_size(void) {
 static void *worker(void *seed) {
     struct slot slots[SLOTS] = {{0}};
     uint64_t state = (uintptr_t)seed * 0x9e3779b97f4a7c15u;
-    for (int i = 0; i < 400; i++)
+    int changes = rounds(100, 400);
+    for (int i = 0; i < changes; i++)
         change(&slots[next(&state) % SLOTS], &state, 40 * MIB);
     empty(slots);
     return NULL;
@@ -156,7 +158,8 @@ static void forked(void) {
         CHECK(pthread_create(&threads[i], NULL, worker, (void *)(i + 1)) == 0);
     static struct slot slots[SLOTS];
     uint64_t state = 4711;
-    for (int i = 0; i < 60; i++) {
+    int forks = rounds(15, 60);
+    for (int i = 0; i < forks; i++) {
         for (int j = 0; j < 10; j++)
             change(&slots[next(&state) % SLOTS], &state, 40 * MIB);
         pid_t child = fork();

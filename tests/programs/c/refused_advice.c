@@ -88,7 +88,7 @@ static unsigned next(unsigned *state) {
     return *state >> 8;
 }
 
-enum { SLOTS = 300, CHANGES = 3000 };
+enum { SLOTS = 300 };
 
 struct slot {
     char *object;
@@ -125,9 +125,10 @@ static void *churn(void *seed) {
     struct slot *slots = calloc(SLOTS, sizeof *slots);
     CHECK(slots);
     unsigned state = (unsigned)(uintptr_t)seed;
-    for (int i = 0; i < CHANGES; i++) {
+    int turn = rounds(500, 1500);
+    for (int i = 0; i < 2 * turn; i++) {
         change(&slots[next(&state) % SLOTS], &state);
-        if (i % 1500 == 1499) {
+        if (i % turn == turn - 1) {
             for (int j = 0; j < SLOTS; j++) {
                 CHECK(!slots[j].object || is_marked(slots[j].object, slots[j].size, slots[j].seed, slots[j].size));
                 free(slots[j].object);

@@ -41,6 +41,9 @@ fn built(name: &str) -> PathBuf {
 
 /// With the tests' profile, for which most of it is built already.
 pub fn pheap_library(name: &str) -> PathBuf {
+    if let Some(library) = env::var_os("CRATON_PHEAP_LIBRARY") {
+        return Path::new(&library).with_file_name(name);
+    }
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let unwinding = ("CARGO_PROFILE_DEV_PANIC", "unwind");
     let artifacts = ARTIFACTS.get_or_init(|| build(&["-p", "craton-pheap-c"], &[unwinding]));

@@ -30,7 +30,7 @@ impl Redis {
             .timeout(300)
             .start();
         let mut redis = Self { server, folder };
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_secs(300);
         while redis.cli(&["ping"]).stdout != "PONG\n" {
             if redis.server.has_ended() || Instant::now() > end {
                 panic!("redis-server does not answer on its socket:\n{}", redis.server.wait());
@@ -61,7 +61,7 @@ impl Redis {
     }
 
     fn await_save(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_secs(300);
         while self.info("rdb_bgsave_in_progress") != "0" {
             assert!(Instant::now() < end, "the save in the background has not ended");
             sleep(Duration::from_millis(20));

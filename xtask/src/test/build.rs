@@ -1,5 +1,6 @@
 use super::job::{Job, Kind};
 use super::plan::{Plan, Run, WAITING};
+use crate::library::{HEAPS_LIBRARY, LIBRARY};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,9 +48,13 @@ fn job(run: &Run, message: &Value, nightly: bool) -> Option<Job> {
         dir: dir.to_owned(),
         kind,
         threads: kind.threads(),
-        // Unit tests do without it.
-        needs_library: kind == Kind::Waits && target["kind"][0] == "test",
+        needs: Vec::new(),
     };
+    // Unit tests do without.
+    if kind == Kind::Waits && target["kind"][0] == "test" {
+        job.needs.push(LIBRARY);
+        job.needs.extend((package == "programs").then_some(HEAPS_LIBRARY));
+    }
     job.args.push(format!("--test-threads={}", job.threads));
     if nightly {
         job.args.push("--include-ignored".to_owned());

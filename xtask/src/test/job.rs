@@ -1,4 +1,5 @@
 use super::outcome::{Counts, durations, ended_test};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -23,7 +24,8 @@ pub struct Job {
     pub dir: PathBuf,
     pub kind: Kind,
     pub threads: usize,
-    pub needs_library: bool,
+    /// Variables that name the libraries that it needs.
+    pub needs: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Finished {
     pub kind: Kind,
     pub counts: Counts,
     pub took: Duration,
+    /// By the processors, as last seen.
+    pub computed: Duration,
     pub tests: Vec<(String, Duration)>,
     pub failure: Option<String>,
 }
@@ -40,10 +44,7 @@ pub fn run(job: &Job, limit: Duration) -> Finished {
     let start = Instant::now();
     let ended = execute(job, start, limit);
     let took = start.elapsed();
-    let (output, ends, end) = match ended {
-        Ok(ended) => ended,
-        Err(error) => (String::new(), Vec::new(), Err(error)),
-    };
+    let Ended { output, ends, computed, end } = ended.unwrap_or_else(Ended::before_its_start);
     let read = Counts::read(&output);
     let mut counts = read.unwrap_or_default();
     let why = match end {
@@ -56,10 +57,22 @@ pub fn run(job: &Job, limit: Duration) -> Finished {
         counts.failed = 1;
     }
     let failure = why.map(|why| format!("{output}\n{}: {why}", job.name));
-    Finished { name: job.name.clone(), kind: job.kind, counts, took, tests: durations(&ends, job.threads), failure }
+    let tests = durations(&ends, job.threads);
+    Finished { name: job.name.clone(), kind: job.kind, counts, took, computed, tests, failure }
 }
 
-type Ended = (String, Vec<(String, Duration)>, Result<ExitStatus, String>);
+struct Ended {
+    output: String,
+    ends: Vec<(String, Duration)>,
+    computed: Duration,
+    end: Result<ExitStatus, String>,
+}
+
+impl Ended {
+    fn before_its_start(why: String) -> Self {
+        Self { output: String::new(), ends: Vec::new(), computed: Duration::ZERO, end: Err(why) }
+    }
+}
 
 fn execute(job: &Job, start: Instant, limit: Duration) -> Result<Ended, String> {
     let mut command = Command::new(&job.program);
@@ -68,8 +81,8 @@ fn execute(job: &Job, start: Instant, limit: Duration) -> Result<Ended, String> 
     let mut child = command.spawn().map_err(|e| format!("cannot start {}: {e}", job.program.display()))?;
     let stdout = lines(child.stdout.take(), start);
     let stderr = lines(child.stderr.take(), start);
-    let end =
-        wait(&mut child, start + limit).ok_or_else(|| format!("did not end in {} s and was killed", limit.as_secs()));
+    let (end, computed) = wait(&mut child, start + limit);
+    let end = end.ok_or_else(|| format!("did not end in {} s and was killed", limit.as_secs()));
     // A process that a test left behind may hold the pipes.
     let patience = Duration::from_secs(5);
     let (mut output, mut ends) = (String::new(), Vec::new());
@@ -83,21 +96,31 @@ fn execute(job: &Job, start: Instant, limit: Duration) -> Result<Ended, String> 
             output.push('\n');
         }
     }
-    Ok((output, ends, end))
+    Ok(Ended { output, ends, computed, end })
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+fn wait(child: &mut Child, deadline: Instant) -> (Option<ExitStatus>, Duration) {
+    let stat = format!("/proc/{}/stat", child.id());
+    let mut computed = Duration::ZERO;
     loop {
+        computed = fs::read_to_string(&stat).ok().and_then(|stat| computed_by(&stat)).unwrap_or(computed);
         match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
+            Ok(Some(status)) => return (Some(status), computed),
             Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return None;
+                return (None, computed);
             }
         }
     }
+}
+
+/// By a process and its ended children, from its line in `/proc`: see proc(5).
+fn computed_by(stat: &str) -> Option<Duration> {
+    let behind_name = stat.rsplit_once(") ")?.1.split(' ');
+    let times = behind_name.skip(11).take(4).map(|ticks| ticks.parse::<u64>().ok());
+    Some(Duration::from_millis(10 * times.sum::<Option<u64>>()?))
 }
 
 fn lines(pipe: Option<impl Read + Send + 'static>, start: Instant) -> Receiver<(String, Duration)> {

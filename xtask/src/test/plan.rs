@@ -11,6 +11,19 @@ pub const WAITING: [&str; 5] = ["programs", "cli", "lab", "papers", "kv"];
 pub(super) const PAPERS: [&str; 4] =
     ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench", "a_client_that_checks_its_objects_finds"];
 
+/// Seconds, before there is a last duration.
+pub const SLOW: [(&str, f64); 6] = [
+    ("all: programs (all)", 300.0),
+    ("all: cli (all)", 150.0),
+    ("all: pheap (all)", 100.0),
+    ("all: kv (all)", 80.0),
+    ("all: pages (all)", 70.0),
+    ("all: frames (all)", 60.0),
+];
+
+/// So that no test fails by chance; nightly tries others.
+const SEED: [&str; 2] = ["PROPTEST_RNG_SEED", "1"];
+
 /// Cargo builds tests with unwinding; programs that unwind too share their libraries.
 pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 
@@ -61,7 +74,8 @@ fn owned(texts: &[&str]) -> Vec<String> {
 }
 
 pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
-    let run = |name| Run { name, ..Run::default() };
+    let seed = if extent == Extent::Nightly { vec![] } else { vec![SEED.map(str::to_owned).into()] };
+    let run = |name| Run { name, env: seed.clone(), ..Run::default() };
     let unwinding = vec![UNWINDING.map(str::to_owned).into()];
     if extent == Extent::Units {
         let args = owned(&["--workspace", "--lib", "--bins"]);
@@ -85,9 +99,11 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
         all.push(Run { package: Some("programs"), env, ..run("on frames") });
     }
     vec![
-        Plan { args: owned(&["--workspace"]), env: unwinding.clone(), runs: all },
-        Plan { args: papers, env: unwinding.clone(), runs: vec![run_papers] },
+        // Lints look at the examples.
+        Plan { args: owned(&["--workspace", "--lib", "--bins", "--tests"]), env: unwinding.clone(), runs: all },
+        // Its tests take longer than those of the papers.
         Plan { args: owned(&["--workspace", "--test", "loom*"]), env: loom_env, runs: vec![run("loom")] },
+        Plan { args: papers, env: unwinding, runs: vec![run_papers] },
     ]
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum Event {
     Built(Vec<Job>),
-    Library(PathBuf),
+    /// And the variable that names it.
+    Library(&'static str, PathBuf),
     Broken(String),
     Done,
     Ended(Finished),
@@ -21,12 +22,12 @@ pub struct Pool {
     pub limit: Duration,
     waiting: Vec<Job>,
     running: Vec<Kind>,
-    library: Option<PathBuf>,
+    libraries: HashMap<&'static str, PathBuf>,
 }
 
 impl Pool {
     pub fn new(last: HashMap<String, f64>, limit: Duration) -> Self {
-        Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
+        Self { last, limit, waiting: Vec::new(), running: Vec::new(), libraries: HashMap::new() }
     }
 
     pub fn run(
@@ -39,7 +40,7 @@ impl Pool {
         while builders > 0 || !self.running.is_empty() {
             match events.recv().expect("this thread keeps a sender") {
                 Event::Built(jobs) => self.waiting.extend(jobs),
-                Event::Library(path) => self.library = Some(path),
+                Event::Library(variable, path) => drop(self.libraries.insert(variable, path)),
                 Event::Broken(why) => broken.push(why),
                 Event::Done => builders -= 1,
                 Event::Ended(finished) => {
@@ -52,27 +53,26 @@ impl Pool {
             while let Some(job) = self.next() {
                 self.running.push(job.kind);
                 let (send, limit) = (send.clone(), self.limit);
-                thread::spawn(move || send.send(Event::Ended(job::run(&job, limit))));
+                thread::spawn(move || drop(send.send(Event::Ended(job::run(&job, limit)))));
             }
         }
-        broken.extend(self.waiting.iter().map(|job| format!("{} did not run: the library was not built", job.name)));
+        broken.extend(self.waiting.iter().map(|job| format!("{} did not run: a library was not built", job.name)));
         broken
     }
 
-    /// A job without a known time counts as slowest.
+    /// A job without a known time counts as quickest; [`SLOW`](super::plan::SLOW) names slow ones.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();
-            beside < job.kind.at_once() && (self.library.is_some() || !job.needs_library)
+            beside < job.kind.at_once() && job.needs.iter().all(|needed| self.libraries.contains_key(needed))
         };
-        let seconds = |job: &Job| self.last.get(&job.name).copied().unwrap_or(f64::INFINITY);
+        let seconds = |job: &Job| self.last.get(&job.name).copied().unwrap_or(0.0);
         let ready = self.waiting.iter().enumerate().filter(|(_, job)| may_start(job));
         // max_by alone would choose the last of equals.
         let (place, _) = ready.rev().max_by(|a, b| seconds(a.1).total_cmp(&seconds(b.1)))?;
         let mut job = self.waiting.remove(place);
-        if let Some(library) = self.library.as_ref().filter(|_| job.needs_library) {
-            job.env.push(("CRATON_LIBRARY".to_owned(), library.to_string_lossy().into_owned()));
-        }
+        let path = |needed: &&str| self.libraries[needed].to_string_lossy().into_owned();
+        job.env.extend(job.needs.iter().map(|needed| ((*needed).to_owned(), path(needed))));
         Some(job)
     }
 }

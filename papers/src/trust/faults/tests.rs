@@ -8,7 +8,7 @@ fn shell(script: &str, fault: Option<Fault>) -> Run {
     let library = maps.lines().find_map(|line| line.split(' ').next_back().filter(|path| path.ends_with("/libc.so.6")));
     let place = Place { directory: scratch.path(), variables: &[], library: Path::new(library.unwrap()) };
     let command = ["sh", "-c", script].map(OsString::from);
-    run(&command, &place, fault, Duration::from_secs(20)).unwrap()
+    run(&command, &place, fault, Duration::from_secs(300)).unwrap()
 }
 
 fn index(name: &str) -> usize {

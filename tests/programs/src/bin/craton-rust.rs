@@ -33,7 +33,8 @@ static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 #[inline(never)]
 fn leak(byte: u8) -> *mut u8 {
-    Box::leak(vec![byte; 3000].into_boxed_slice()).as_mut_ptr()
+    // A whole size class: behind fewer bytes lie words of an earlier object.
+    Box::leak(vec![byte; 3264].into_boxed_slice()).as_mut_ptr()
 }
 
 /// Overwrites the stack of earlier calls.
@@ -51,6 +52,8 @@ fn keep_and_lose() {
 
 fn main() {
     if std::env::args().nth(1).is_some_and(|what| what == "waits") {
+        // So that the heap knows: this program frees by size.
+        thread::spawn(|| churn(1)).join().expect("a thread ends well");
         keep_and_lose();
         wipe();
         println!("ready");

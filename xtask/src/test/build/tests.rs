@@ -23,7 +23,7 @@ fn a_message_about_a_test_program_becomes_a_job() {
     assert_eq!((found.kind, found.dir.to_str()), (Kind::Waits, Some("/there/tests/programs")));
     let threads = format!("--test-threads={}", found.threads);
     assert_eq!(found.args, ["own::", &threads, "--include-ignored"]);
-    assert!(found.needs_library && found.env.contains(&("A".into(), "b".into())));
+    assert!(found.needs == ["CRATON_LIBRARY", "CRATON_PHEAP_LIBRARY"] && found.env.contains(&("A".into(), "b".into())));
 }
 
 #[test]

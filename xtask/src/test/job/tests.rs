@@ -1,4 +1,4 @@
-use super::{Job, Kind, run};
+use super::{Job, Kind, computed_by, run};
 use crate::test::outcome::Counts;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn shell(script: &str) -> Job {
         dir: "/".into(),
         kind: Kind::Computes,
         threads: 1,
-        needs_library: false,
+        needs: vec![],
     }
 }
 
@@ -52,4 +52,12 @@ fn a_program_that_hangs_is_killed() {
 fn a_program_that_is_not_there_has_failed() {
     let finished = run(&Job { program: "/no/such".into(), ..shell("") }, Duration::from_secs(60));
     assert!(finished.failure.is_some_and(|failure| failure.contains("cannot start /no/such")));
+}
+
+#[test]
+fn a_line_of_proc_says_what_a_process_and_its_children_have_computed() {
+    let stat = "42 (a name) with) S 1 2 3 4 5 6 7 8 9 10 120 30 200 50 20 0 1";
+    assert_eq!(computed_by(stat), Some(Duration::from_secs(4)));
+    assert_eq!(computed_by("42 (a) S 1 2"), Some(Duration::ZERO));
+    assert_eq!(computed_by("42"), None);
 }

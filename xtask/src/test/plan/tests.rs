@@ -26,3 +26,13 @@ fn loom_is_built_apart() {
         assert_eq!(is_loom, value("CARGO_TARGET_DIR") == Some("/there/loom"), "{plan:?}");
     }
 }
+
+#[test]
+fn only_nightly_draws_its_seeds() {
+    for (extent, is_fixed) in [(Extent::Units, true), (Extent::All, true), (Extent::Nightly, false)] {
+        for run in plans(extent, Path::new("target")).into_iter().flat_map(|plan| plan.runs) {
+            let seed = run.env.iter().find(|(key, _)| key == "PROPTEST_RNG_SEED");
+            assert_eq!(seed.is_some(), is_fixed, "{run:?}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ fn prints(name: &str, text: &str) -> Job {
         dir: "/".into(),
         kind: Kind::Computes,
         threads: 1,
-        needs_library: false,
+        needs: vec![],
     }
 }
 
@@ -29,11 +29,11 @@ fn run(last: &[(&str, f64)], events: Vec<Event>) -> (Vec<Finished>, Vec<String>)
 }
 
 #[test]
-fn the_slowest_and_the_unknown_start_first() {
+fn the_slowest_start_first_and_the_unknown_last() {
     let mut pool = Pool::new(HashMap::from([("slow".into(), 9.0), ("quick".into(), 1.0)]), Duration::from_secs(1));
     pool.waiting = ["quick", "slow", "new", "newer"].map(|name| prints(name, "")).into();
     let order: Vec<_> = std::iter::from_fn(|| pool.next()).map(|job| job.name).collect();
-    assert_eq!(order, ["new", "newer", "slow", "quick"]);
+    assert_eq!(order, ["slow", "quick", "new", "newer"]);
 }
 
 #[test]
@@ -47,12 +47,13 @@ fn each_program_runs_once() {
 
 #[test]
 fn a_program_that_needs_the_library_waits_for_it() {
-    let job = Job { needs_library: true, ..prints("programs", "$CRATON_LIBRARY >&2; exit 1") };
-    let events = vec![Event::Built(vec![job.clone()]), Event::Library("/there.so".into()), Event::Done];
+    let job = Job { needs: vec!["CRATON_LIBRARY"], ..prints("programs", "$CRATON_LIBRARY >&2; exit 1") };
+    let events =
+        vec![Event::Built(vec![job.clone()]), Event::Library("CRATON_LIBRARY", "/there.so".into()), Event::Done];
     let (ended, broken) = run(&[], events);
     assert!(broken.is_empty() && ended[0].failure.as_ref().is_some_and(|f| f.contains("/there.so")), "{ended:?}");
 
     let (ended, broken) = run(&[], vec![Event::Built(vec![job]), Event::Broken("no library".into()), Event::Done]);
     assert!(ended.is_empty());
-    assert_eq!(broken, ["no library", "programs did not run: the library was not built"]);
+    assert_eq!(broken, ["no library", "programs did not run: a library was not built"]);
 }
