@@ -95,6 +95,16 @@ fn unless_gone<T>(result: io::Result<T>) -> Option<T> {
     }
 }
 
+/// A process that was stopped and goes on finds a read with a time limit interrupted (signal(7)).
+pub fn read(socket: &mut TcpStream, part: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.read(part) {
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 impl Client {
     pub fn new(port: u16) -> Option<Self> {
         let socket = unless_gone(TcpStream::connect((Ipv4Addr::LOCALHOST, port)))?;
@@ -139,7 +149,7 @@ impl Client {
 
     fn receive(&mut self) -> Option<()> {
         let mut part = [0; 16 << 10];
-        let len = unless_gone(self.socket.read(&mut part)).filter(|len| *len > 0)?;
+        let len = unless_gone(read(&mut self.socket, &mut part)).filter(|len| *len > 0)?;
         self.received.extend_from_slice(&part[..len]);
         Some(())
     }

@@ -65,7 +65,7 @@ impl Client {
     pub fn expect_nothing(&mut self) {
         self.0.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let mut byte = [0];
-        let result = self.0.read(&mut byte);
+        let result = crate::process::read(&mut self.0, &mut byte);
         let is_none =
             result.as_ref().is_err_and(|why| [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&why.kind()));
         assert!(is_none, "{result:?}");
@@ -229,7 +229,7 @@ fn a_scan_returns_each_key_that_stays() {
         let mut text = String::new();
         while !text.ends_with("+OK\r\n") {
             let mut part = [0; 4096];
-            let len = client.0.read(&mut part).unwrap();
+            let len = crate::process::read(&mut client.0, &mut part).unwrap();
             text += std::str::from_utf8(&part[..len]).unwrap();
         }
         let mut lines = text.lines();

@@ -2,6 +2,7 @@
 
 use crate::common::{Place, Program, craton, said};
 use serde_json::Value;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Stdio};
@@ -40,6 +41,20 @@ impl Serving {
             panic!("{args:?}: {line:?} {why}")
         });
         Self { child, address }
+    }
+
+    fn stop_and_go_on(&self) {
+        let pid = self.child.id() as libc::pid_t;
+        let status = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        // The connection's thread waits again for what has not come.
+        std::thread::sleep(Duration::from_millis(20));
+        // SAFETY: the child is not waited for yet.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        while !status().contains(") T ") {
+            std::thread::yield_now();
+        }
+        // SAFETY: as above.
+        unsafe { libc::kill(pid, libc::SIGCONT) };
     }
 
     fn errors(&mut self) -> BufReader<ChildStderr> {
@@ -356,6 +371,23 @@ fn head_answers_as_get_without_the_body() {
                Connection: close\r\n\r\n";
     let both = serving.send(two);
     assert!(both.body.starts_with("HTTP/1.1 200 OK\r\n"), "{}", both.body);
+}
+
+/// A stop ends waits with a time limit (signal(7)).
+#[test]
+fn a_stop_in_the_middle_of_a_request_does_no_harm() {
+    let place = Place::new("serve-stopped");
+    let program = Program::start(&place, "holds", HOLDS);
+    let serving = Serving::start(&[&program.pid()]);
+    let mut stream = TcpStream::connect(&serving.address).unwrap();
+    for piece in ["GET /api ", "HTTP/1.1\r\n", "Host: localhost\r\n", "Connection: close\r\n"] {
+        stream.write_all(piece.as_bytes()).unwrap();
+        serving.stop_and_go_on();
+    }
+    stream.write_all(b"\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
 }
 
 #[test]

@@ -35,16 +35,19 @@ pub(crate) fn tell(path: &[u8], text: &[u8]) -> bool {
             let bytes = size_of::<timeval>();
             syscall(libc::SYS_setsockopt, fd, libc::SOL_SOCKET, option, &raw const patience, bytes);
         }
-        let is_sent = syscall(libc::SYS_connect, fd, &raw const address, len) == 0 && {
-            let flags = libc::MSG_NOSIGNAL;
-            syscall(libc::SYS_sendto, fd, text.as_ptr(), text.len(), flags, 0, 0) == text.len() as i64
+        // A stop of the process interrupts calls with a time limit (signal(7)).
+        let retry = |call: &dyn Fn() -> i64| loop {
+            let result = call();
+            if result >= 0 || errno() != libc::EINTR {
+                break result;
+            }
         };
+        let flags = libc::MSG_NOSIGNAL;
+        let is_sent = retry(&|| syscall(libc::SYS_connect, fd, &raw const address, len)) == 0
+            && retry(&|| syscall(libc::SYS_sendto, fd, text.as_ptr(), text.len(), flags, 0, 0)) == text.len() as i64;
         let mut answer = [0u8; 16];
-        let mut is_open = is_sent;
-        while is_open {
-            let got = syscall(libc::SYS_recvfrom, fd, answer.as_mut_ptr(), answer.len(), 0, 0, 0);
-            is_open = got > 0 || got < 0 && errno() == libc::EINTR;
-        }
+        let (to, room) = (answer.as_mut_ptr(), answer.len());
+        while is_sent && retry(&|| syscall(libc::SYS_recvfrom, fd, to, room, 0, 0, 0)) > 0 {}
         call::close(fd);
         is_sent
     }

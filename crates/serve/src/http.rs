@@ -156,7 +156,7 @@ fn connection(mut stream: TcpStream, handler: &impl Handle, is_full: bool) -> io
         }
         stream.set_read_timeout(Some(left))?;
         let mut part = [0; 4096];
-        match stream.read(&mut part)? {
+        match read(&mut stream, &mut part)? {
             0 => return Ok(()),
             n => {
                 if bytes.is_empty() {
@@ -176,11 +176,21 @@ fn refuse(mut stream: TcpStream, status: u16, why: &str) -> io::Result<()> {
     stream.set_read_timeout(Some(REST))?;
     let mut part = [0; 4096];
     for _ in 0..HEAD / part.len() * 4 {
-        if stream.read(&mut part)? == 0 {
+        if read(&mut stream, &mut part)? == 0 {
             break;
         }
     }
     Ok(())
+}
+
+/// A process that was stopped and goes on finds a read with a time limit interrupted (signal(7)).
+fn read(stream: &mut TcpStream, part: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(part) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 fn parse(bytes: &[u8]) -> Head {

@@ -1,7 +1,7 @@
 //! A server of the Redis protocol as a process; killed when dropped.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -122,9 +122,9 @@ impl Running {
             let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.write_all(command.as_bytes())?;
-            let mut reply = [0; 512];
-            let len = socket.read(&mut reply)?;
-            Ok(String::from_utf8_lossy(&reply[..len]).into_owned())
+            let mut reply = String::new();
+            BufReader::new(socket).read_line(&mut reply)?;
+            Ok(reply)
         };
         talk().map_err(|e: std::io::Error| format!("no reply to {command:?}: {e}"))
     }
