@@ -49,11 +49,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let pops = Self::expect_count(cache, class);
         let want = cache.want(class).min(cache.most_wanted(class));
         let mut chain = self.take(cache.home(), class, H::bound(class, want));
-        // Requests of objects that turns brought are counted with these.
-        cache.count_down::<H>(class, if cache.is_hardened() { chain.len() } else { pops + 1 }, want);
+        cache.count_refill::<H>(class, pops, want);
         let object = self.pop_free(class, &mut chain);
-        cache.fill(class, chain);
-        cache.lead_on::<H>(class);
+        cache.fill_on::<H>(class, chain);
         // The slabs may have grown the heap; the cache must know the new pages.
         cache.look_again(self.view(), &self.flush_requests);
         if cache.is_look_due(self.in_use()) {
@@ -232,6 +230,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 if stays_empty || !(*cache).is_nearly_full(class) {
                     return stays_empty;
                 }
+            } else if (*cache).counts_ahead() {
+                (*cache).count_pops::<H>(class);
             }
             self.flush(cache, class);
             false
@@ -262,6 +262,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn turn_over(&self, cache: *mut ThreadCache, class: usize) -> bool {
         // SAFETY: the cache is this thread's.
         unsafe {
+            (*cache).count_pops::<H>(class);
             (*cache).turn::<H>(class);
             (*cache).is_over(class) || (*cache).is_report_due(class)
         }
@@ -278,7 +279,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe {
             if (*cache).is_report_due(class) {
                 let requests = (*cache).take_reuse(class);
-                (*cache).count_down::<H>(class, requests, wait(class));
                 if H::reused(class, requests) {
                     let rest = (*cache).drain::<H>(class, u32::MAX);
                     self.give(class, rest);
@@ -301,7 +301,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             if !(*cache).is_empty(class) || !(*cache).may_turn(class) {
                 return null_mut();
             }
-            Self::expect_count(&mut *cache, class);
+            let pops = Self::expect_count(&mut *cache, class);
+            (*cache).count_turn::<H>(class, pops, wait(class));
             (*cache).turn::<H>(class);
             ThreadCache::pop_own(cache, class)
         }

@@ -7,8 +7,8 @@
 //!
 //! **State.**
 //! ```text
-//!  refill ─ pops × size ─► thread's countdown ends ─► its cache awaits the class's sample
-//!  a request of the class, by chance ─► its page has a sample (heap/sampled.rs) ─► tables: site, sample
+//!  refill, flush ─ requests to come × size ─► thread's countdown ends ─► its cache awaits the class's sample
+//!  the request that ends it ─► its page has a sample (heap/sampled.rs) ─► tables: site, sample
 //!  large request ─► the process's countdown ends ─► tables, likewise
 //!  request without a thread cache ─► thread's part ends ─► the process's countdown, likewise
 //!  its free leaves the fast path ─► perhaps a sample, by a hash ─► the sample leaves the live ones
@@ -21,11 +21,11 @@
 //! before it are statistical. A signal handler inside of a request takes no sample.
 //!
 //! **Failure.** Without room in the tables, or without memory for them, samples are dropped and
-//! counted. Not seen: objects that a thread cache hands out again between two slow requests count
-//! at the next one, at the sites that then allocate; small objects of Rust's global allocator,
-//! which frees them by size alone; objects of caches, named heaps and of the debugging kit.
+//! counted. Requests that a thread cache serves beyond those that it counted ahead are seen at the
+//! sites that allocate next. Not seen: small objects of Rust's global allocator, which frees them
+//! by size alone; objects of caches, named heaps and of the debugging kit.
 //!
-//! **Cost.** No instruction on the fast paths. Refill: a subtraction. Sample: some µs; by default
+//! **Cost.** No instruction on the fast paths. Refill, flush: some 20. Sample: some µs; by default
 //! the interval doubles while samples take more than a 400th of the time, or are many.
 //!
 //! **Unsafe.** Releases a lock that a fork took.

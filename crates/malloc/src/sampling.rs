@@ -32,7 +32,7 @@ fn is_freed_by_size(size: usize) -> bool {
 pub(crate) fn slow(class: usize, size: usize, family: u8) -> Slow {
     match tls::own() {
         // SAFETY: this thread's cache.
-        Some(cache) if unsafe { (*cache).awaits_some() } => slow_awaited(cache, class, size, family),
+        Some(cache) if unsafe { (*cache).awaits(class) } => slow_awaited(cache, class, size, family),
         _ => Slow::Usual,
     }
 }
@@ -55,8 +55,9 @@ fn end_part(object: *mut u8, class: usize, size: usize, family: u8, left: i64) {
     if bytes == 0 || object.is_null() || is_freed_by_size(size_of_class(class)) {
         return;
     }
-    if let Slow::Sample(bytes) = sample(class, size, family, bytes) {
-        sample_small(object, class, size, bytes);
+    match sample(class, size, family, bytes) {
+        0 => (),
+        bytes => _ = sample_small(object, class, size, bytes),
     }
 }
 
@@ -68,40 +69,41 @@ fn slow_awaited(cache: *mut ThreadCache, class: usize, size: usize, family: u8) 
     }
     // SAFETY: this thread's cache, which nothing of it uses now.
     match nested::within(|| unsafe { ThreadCache::slow::<Here>(cache, class) }) {
-        Slow::Sample(bytes) => sample(class, size, family, bytes),
+        Slow::Sample(object, bytes) => match sample(class, size, family, bytes) {
+            0 if object.is_null() => Slow::Usual,
+            0 => Slow::Served(object),
+            bytes => Slow::Sample(object, bytes),
+        },
         other => other,
     }
 }
 
-/// A request that is to be a sample, if it can be one; of the bytes, and of those of samples that
-/// threads awaited no longer.
+/// Bytes for which a request stands that is to be a sample: these, and those of samples that
+/// threads awaited no longer; 0 if it cannot be one.
 #[cold]
 #[inline(never)]
-fn sample(class: usize, size: usize, family: u8, bytes: u64) -> Slow {
+fn sample(class: usize, size: usize, family: u8, bytes: u64) -> u64 {
     let is_trusted = family == family::TRUSTED && size <= MAX_QUICK;
     if nested::is_nested() || is_trusted {
         PROFILE.add_pending(class, bytes);
-        return Slow::Usual;
+        return 0;
     }
-    match bytes + PROFILE.take_pending(class) {
-        0 => Slow::Usual,
-        bytes => Slow::Sample(bytes),
-    }
+    bytes + PROFILE.take_pending(class)
 }
 
-/// A thread's first object with a cache. It is the sample of threads that ended before they came to
-/// theirs: where all threads are that short, none comes to one.
+/// An object of a refill, which is a sample if it stands for bytes. A thread's first one is also
+/// that of threads that ended before they came to theirs.
 #[inline(always)]
-pub(crate) fn begin_thread(object: *mut u8, class: usize, size: usize, family: u8) -> *mut u8 {
-    if PROFILE.is_pending(class) { begin_thread_with_sample(object, class, size, family) } else { object }
+pub(crate) fn begin(object: *mut u8, class: usize, size: usize, family: u8, bytes: u64) -> *mut u8 {
+    if bytes > 0 || PROFILE.is_pending(class) { begin_sample(object, class, size, family, bytes) } else { object }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_thread_with_sample(object: *mut u8, class: usize, size: usize, family: u8) -> *mut u8 {
-    match sample(class, size, family, 0) {
-        Slow::Sample(bytes) => sample_small(object, class, size, bytes),
-        _ => object,
+fn begin_sample(object: *mut u8, class: usize, size: usize, family: u8, bytes: u64) -> *mut u8 {
+    match sample(class, size, family, bytes) {
+        0 => object,
+        bytes => sample_small(object, class, size, bytes),
     }
 }
 

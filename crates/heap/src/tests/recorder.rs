@@ -3,6 +3,7 @@
 use super::world::{Metadata, World, hardened_world, world_of};
 use crate::hooks::{Countdown, Damage, Ended, Event, Hooks, SpanEvent, Usage};
 use craton_base::Pages;
+use craton_sim::Rng;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::vec::Vec;
@@ -23,6 +24,8 @@ struct Log {
     forgone: Vec<(usize, u64)>,
     /// Which request is the sample.
     nth: u32,
+    /// Countdowns by chance, of these bytes on average; each stands for them.
+    gaps: Option<(u64, Rng)>,
     handlers: bool,
 }
 
@@ -64,6 +67,9 @@ impl Hooks for Recorder {
     fn count_ended(class: usize, ended: Countdown, among: u32) -> Ended {
         log(|log| {
             log.ended.push((class, among));
+            if let Some((mean, random)) = &mut log.gaps {
+                return by_chance(*mean, random, ended, among);
+            }
             Ended {
                 next: Countdown { left: i64::MAX, bytes: 0 },
                 bytes: ended.left.unsigned_abs() * u64::from(log.nth > 0),
@@ -99,6 +105,35 @@ pub(crate) fn watched(hugepages: u32) -> World<Recorder> {
 pub(crate) fn hardened_watched(hugepages: u32) -> World<Recorder> {
     log(|log| *log = Log::default());
     hardened_world(hugepages)
+}
+
+fn gap(mean: u64, random: &mut Rng) -> i64 {
+    let uniform = (random.below(1 << 52) + 1) as f64 / (1u64 << 52) as f64;
+    1 + (-uniform.ln() * mean as f64) as i64
+}
+
+fn by_chance(mean: u64, random: &mut Rng, ended: Countdown, among: u32) -> Ended {
+    let (mut left, mut points) = (ended.left, 1);
+    loop {
+        left += gap(mean, random);
+        if left >= 0 {
+            break;
+        }
+        points += 1;
+    }
+    Ended {
+        next: Countdown { left, bytes: mean },
+        bytes: ended.bytes + (points - 1) * mean,
+        nth: 1 + random.below(among.into()) as u32,
+    }
+}
+
+/// Draws countdowns by chance from now on; returns the first.
+pub(crate) fn set_gaps(mean: u64, seed: u64) -> Countdown {
+    let mut random = Rng::new(seed);
+    let left = gap(mean, &mut random);
+    log(|log| log.gaps = Some((mean, random)));
+    Countdown { left, bytes: mean }
 }
 
 /// Which request is the sample once a countdown has ended.

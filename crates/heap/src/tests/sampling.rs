@@ -1,6 +1,9 @@
 //! Which requests become samples of the profile.
 
-use super::recorder::{Recorder, damage_of, ended, forgone, hardened_watched, set_handlers, set_sample, watched};
+mod ahead;
+
+use super::recorder::{Recorder, damage_of, ended, forgone, hardened_watched, set_handlers};
+use super::recorder::{set_sample, watched};
 use super::world::World;
 use crate::hooks::{Countdown, Damage, Hooks};
 use crate::misuse::Misuse;
@@ -23,14 +26,25 @@ fn request<H: Hooks>(w: &World<H>, class: usize) -> (*mut u8, Option<u64>) {
             return (object, None);
         }
         match ThreadCache::slow::<H>(w.cache, class) {
-            Slow::Usual => match w.heap.turn_for(w.cache, class) {
-                object if object.is_null() => (w.heap.refill(w.cache, class), None),
-                object => (object, None),
-            },
+            Slow::Usual => refilled(w, class, 0),
             Slow::Served(object) => (object, None),
-            Slow::Sample(bytes) => (w.take(class), Some(bytes)),
+            Slow::Sample(object, bytes) if object.is_null() => refilled(w, class, bytes),
+            Slow::Sample(object, bytes) => (object, Some(bytes)),
         }
     }
+}
+
+/// A request of an empty list, which stands for these bytes and perhaps more.
+fn refilled<H: Hooks>(w: &World<H>, class: usize, bytes: u64) -> (*mut u8, Option<u64>) {
+    // SAFETY: the cache is ours.
+    let object = unsafe {
+        match w.heap.turn_for(w.cache, class) {
+            object if object.is_null() => w.heap.refill(w.cache, class),
+            object => object,
+        }
+    };
+    let bytes = bytes + w.cache().take_refill_sample();
+    (object, (bytes > 0).then_some(bytes))
 }
 
 fn set_countdown<H: Hooks>(w: &World<H>, left: i64) {
@@ -44,7 +58,7 @@ fn await_sample<H: Hooks>(w: &World<H>, class: usize, nth: u32, bytes: i64) -> *
     let requested = 1 + w.cache().miscount(class).0 as usize;
     set_countdown(w, (requested * size_class::size_of_class(class)) as i64 - bytes);
     let object = w.take(class);
-    assert!(w.cache().awaits(class) && w.cache().awaits_some());
+    assert!(w.cache().awaits(class));
     object
 }
 
@@ -56,10 +70,7 @@ fn the_nth_request_is_the_sample<H: Hooks>(w: &World<H>, size: usize, period: us
         let mut brief = VecDeque::new();
         for n in 1..=nth as usize + 50 {
             let (object, sample) = request(w, class);
-            // Of a hardened cache, the refill's objects count at once.
-            let is_right = |bytes| if w.cache().is_hardened() { bytes >= 1000 } else { bytes == 1000 };
-            assert_eq!(sample.is_some(), n == nth as usize, "request {n} of {nth}");
-            assert!(sample.is_none_or(is_right), "{sample:?}");
+            assert_eq!(sample, (n == nth as usize).then_some(1000), "request {n} of {nth}");
             assert!(!object.is_null() && w.usable(object) == Ok(size));
             if n % period == 0 {
                 kept.push(object)
@@ -70,7 +81,7 @@ fn the_nth_request_is_the_sample<H: Hooks>(w: &World<H>, size: usize, period: us
                 w.give(brief.pop_front().unwrap()).unwrap();
             }
         }
-        assert!(!w.cache().awaits_some());
+        assert!(!w.cache().awaits(class));
         kept.extend(brief);
         let mut sorted = kept.clone();
         sorted.sort();
@@ -175,7 +186,7 @@ fn a_list_without_memory_still_waits_and_a_flush_ends_the_wait() {
     let held = unsafe { (*w.cache).bytes() };
     assert!(held >= SIZE, "its list's objects count");
     w.empty();
-    assert!(!w.cache().awaits_some() && forgone() == [(class, 700)]);
+    assert!(!w.cache().awaits(class) && forgone() == [(class, 700)]);
     // SAFETY: as above.
     assert_eq!(unsafe { (*w.cache).bytes() }, 0, "its list's objects went back");
     w.give(first).unwrap();
@@ -199,11 +210,11 @@ fn a_refill_beside_the_wait_ends_it() {
 #[test]
 fn a_class_that_never_sees_its_sample_makes_way_for_others() {
     let w = watched(16);
-    let classes = [16, 32, 48, 64, 80, 96].map(size_class::class_of);
+    let classes = [16, 32, 48, 64, 80, 96, 112, 128, 144, 160].map(size_class::class_of);
     let firsts: Vec<*mut u8> = classes.iter().map(|class| await_sample(&w, *class, 9, 700)).collect();
     let awaited = classes.iter().filter(|class| w.cache().awaits(**class)).count();
-    assert_eq!((awaited, forgone().len()), (4, 2));
-    let last = classes[5];
+    assert_eq!((awaited, forgone().len()), (8, 2));
+    let last = classes[9];
     assert!(w.cache().awaits(last));
     let mut more: Vec<*mut u8> = (1..9).map(|_| request(&w, last).0).collect();
     let (sample, bytes) = request(&w, last);
@@ -401,15 +412,20 @@ fn a_hardened_cache_that_keeps_every_other_object_counts_its_turns_too() {
 }
 
 #[test]
-fn a_flush_that_empties_a_list_keeps_its_pops_counted() {
-    let (w, class) = (watched(8), size_class::class_of(SIZE));
-    let objects = w.take_all(class, 10);
-    assert!(!w.cache().is_empty(class));
-    // SAFETY: the cache is ours.
-    unsafe { w.heap.empty_cache(w.cache) };
-    assert_eq!(w.cache().miscount(class), (9, 0), "all but the refill's own");
-    w.give_all(objects);
-    w.empty();
+fn a_flush_of_the_cache_counts_its_pops() {
+    for (left, ends) in [(10 * SIZE as i64, false), (10 * SIZE as i64 - 1, true)] {
+        let (w, class) = (watched(8), size_class::class_of(SIZE));
+        let mut objects = w.take_all(class, 10);
+        assert!(!w.cache().is_empty(class));
+        set_countdown(&w, left);
+        // SAFETY: the cache is ours.
+        unsafe { w.heap.empty_cache(w.cache) };
+        assert_eq!(w.cache().miscount(class), (0, 0));
+        objects.push(w.take(class));
+        assert_eq!(!ended().is_empty(), ends, "nine pops, and a refill");
+        w.give_all(objects);
+        w.empty();
+    }
 }
 
 #[test]

@@ -82,6 +82,16 @@ impl ThreadCache {
         pops as u32
     }
 
+    /// The pops since the count last was exact or they were taken, modulo [`ONE`]; restores the
+    /// room that they used up.
+    pub(super) fn take_pops(&mut self, class: usize) -> u32 {
+        let list = self.source_mut(class);
+        let pops = pops_in(list.room);
+        list.room += pops as i32 * WEAR;
+        self.paces[class].popped = 0;
+        pops
+    }
+
     /// Or somewhat more: by T1, pops count for some.
     pub(crate) fn len(&self, class: usize) -> i32 {
         self.paces[class].max - objects_in(self.source(class).room)

@@ -173,8 +173,7 @@ impl ThreadCache {
 
     /// The room of a list once it is empty: its pops are still to be counted.
     fn room_emptied(&self, class: usize) -> i32 {
-        let pops = if self.is_hardened() { 0 } else { pops_in(self.lists[class].room) };
-        room_for(self.paces[class].max) - pops as i32 * WEAR
+        room_for(self.paces[class].max) - pops_in(self.source(class).room) as i32 * WEAR
     }
 
     /// Removes up to `most` objects of a list.

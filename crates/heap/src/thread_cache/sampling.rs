@@ -1,43 +1,48 @@
 //! Which request becomes a sample of the heap profile.
 //!
-//! **What.** A countdown of requested bytes passes between two samples. A refill and a list that
-//! counts as full know the number of requests since the last one ([`super::count`]), so that pops
-//! and pushes need no instruction. When the countdown has ended, one of these requests is meant,
-//! and the class *awaits* one of as many that follow, by chance.
+//! **What.** A countdown of requested bytes passes between two samples; the request that ends it is
+//! the sample. Pops and pushes need no instruction for that, since the requests are counted before
+//! they come: a refill, a flush, a turn or a sample counts as many *ahead* as the list may hold. If
+//! the countdown ends among them, it is known which request does so, and the class *awaits* it.
 //!
 //! To count up to it, free objects go from the class's list to another, [`Awaited::list`], to which
 //! the cache's tables lead the class's requests, but which no free fills. So it is empty after
 //! exactly as many requests as it had objects, and none of them is slow.
 //!
-//! Without it, the request after a refill would be the sample: in a program that allocates two
-//! objects and frees the first, always the first, since the second takes the one that the first
-//! gave back. Of twenty in turns of which one stays, never the one that stays.
+//! Requests beyond these, as of a program that pops and pushes for ever, are counted when they are
+//! past. If the countdown has ended among these, the class awaits one of as
+//! many that follow, by chance: else a program that allocates two objects and frees the first would
+//! always have the first as its sample.
+//!
+//! Requests that were counted ahead and do not come, since the thread ends, have no sample: chance
+//! decides anew about others instead. A sample for requests of the past stays due.
 //!
 //! **Threads.** A signal handler finds each list whole. If it interrupts a pop of the awaited list,
 //! allocates and frees, an object is on two lists, and the next slow request reports it. Once a
 //! handler was seen to allocate, each request on the way to a sample is slow instead.
 //!
-//! **Cost.** Some instructions for each request on the way to a sample, and some 200 each time that
-//! the list has to be filled; none for frees.
+//! **Cost.** Some 20 instructions a flush and a refill; for each request on the way to a sample
+//! eight, or none where refills bring the objects; and some 200 each time that the list has to be
+//! filled. None for frees.
 //!
 //! **Unsafe.** Moves objects between lists; exchanges an object of a list for one that goes out.
 
 use super::count::{ONE, POPPED, WEAR};
 use super::lists::next;
-use super::{List, MAX_QUICK, ThreadCache};
+use super::{List, MAX_BYTES, MAX_QUICK, ThreadCache};
 use crate::hooks::{Countdown, Damage, Hooks};
 use crate::mark::clear_head;
-use crate::size_class;
+use crate::size_class::{self, MARKS};
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use craton_base::{PAGE_SHIFT, PAGE_SIZE};
-use craton_slab::end;
+use craton_slab::{Chain, end};
 
 /// Classes that await their samples at once.
-const CLASSES_AWAITED: usize = 4;
+const CLASSES_AWAITED: usize = 8;
 
-/// Most requests up to a sample: of fixed patterns that are longer, it may see some requests more
-/// often than others.
+/// Most requests up to a sample for past ones: of fixed patterns that are longer, it may see some
+/// requests more often than others.
 const MOST: u32 = 512;
 /// The same in bytes, where these are more than [`LEAST`] objects: between two samples there are
 /// few requests of large objects.
@@ -45,6 +50,12 @@ const MOST_BYTES: usize = 256 << 10;
 const LEAST: u32 = 32;
 /// The same for each object that the list has: refilling it is most of the cost.
 const MOST_A_FREE_OBJECT: u32 = 16;
+/// Bytes of requests that are counted ahead: most requests of short threads. With more, a program
+/// of 25 classes would await more than [`CLASSES_AWAITED`].
+const LEAST_AHEAD: u32 = 8 << 10;
+const MOST_AHEAD: u32 = MAX_BYTES as u32;
+/// Most requests ahead for each object that the list has.
+const MOST_AHEAD_A_FREE_OBJECT: u32 = 64;
 
 /// Bytes before a page's end that are near enough.
 const NEAR_END: usize = PAGE_SIZE / 64;
@@ -54,8 +65,10 @@ const NEAR_END: usize = PAGE_SIZE / 64;
 pub(super) struct Awaited {
     /// Its `room` counts the pops, by [`POPPED`].
     list: List,
-    /// Bytes for which the sample stands.
+    /// Bytes for which the sample stands, since a countdown ended in past requests.
     bytes: u64,
+    /// The same, since its own request ends one.
+    bytes_ahead: u64,
     /// Objects that the list was given.
     given: u32,
     /// Requests after these, up to the sample's.
@@ -67,9 +80,11 @@ pub(super) struct Awaited {
 pub(super) struct Sampling {
     /// Bytes before the next sample, and what its end stands for.
     countdown: Countdown,
-    /// Of `awaited`, in use.
-    used: u32,
+    /// Bytes for which the last refill's own request stands, if it is a sample; else 0.
+    refill: u64,
     awaited: [Awaited; CLASSES_AWAITED],
+    /// By class: bytes of requests to come that the countdown has counted.
+    ahead: [u32; MARKS],
 }
 
 /// The kinds of slow requests of a class.
@@ -78,8 +93,8 @@ pub enum Slow {
     Usual,
     /// One on the way to a sample, which this object serves.
     Served(*mut u8),
-    /// A sample, which stands for these bytes.
-    Sample(u64),
+    /// A sample, which stands for these bytes: of this object, or of one to come where it is null.
+    Sample(*mut u8, u64),
 }
 
 /// For readers of another process's memory.
@@ -95,7 +110,7 @@ pub(super) const SHAPE: [(&str, usize); 5] = [
 const _: () = assert!(offset_of!(Awaited, list) == 0);
 
 impl Awaited {
-    const NONE: Self = Self { list: List::NONE, bytes: 0, given: 0, left: 0, class: 0 };
+    const NONE: Self = Self { list: List::NONE, bytes: 0, bytes_ahead: 0, given: 0, left: 0, class: 0 };
 
     /// Objects that are still on the list.
     fn rest(&self) -> u32 {
@@ -106,15 +121,17 @@ impl Awaited {
 impl Sampling {
     pub(super) const NEW: Self = Self {
         countdown: Countdown { left: i64::MAX, bytes: 0 },
-        used: 0,
+        refill: 0,
         awaited: [const { Awaited::NONE }; CLASSES_AWAITED],
+        ahead: [0; MARKS],
     };
 
     fn find(&self, class: usize) -> Option<usize> {
-        if self.used == 0 {
-            return None;
-        }
         self.awaited.iter().position(|a| a.class as usize == class)
+    }
+
+    fn unused(&self) -> Option<usize> {
+        self.awaited.iter().position(|a| a.class == 0)
     }
 
     /// Bytes of free objects.
@@ -125,8 +142,7 @@ impl Sampling {
 }
 
 /// Among how many next requests chance chooses, where a countdown has ended in the last `requests`
-/// and the list has or gets `ready` objects. Among more, the newest objects of a program that grows
-/// in many classes would wait for their samples.
+/// and the list has or gets `ready` objects.
 fn choice(class: usize, requests: u32, ready: u32) -> u32 {
     let by_bytes = (MOST_BYTES / size_class::size_of_class(class)) as u32;
     let most = MOST.min(ready.saturating_mul(MOST_A_FREE_OBJECT)).min(by_bytes).max(LEAST);
@@ -142,88 +158,225 @@ impl ThreadCache {
     /// ended, the class awaits its sample.
     #[inline]
     pub(crate) fn count_down<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
-        let bytes = u64::from(requests) * size_class::size_of_class(class) as u64;
-        self.sampling.countdown.left -= bytes as i64;
+        if !self.counts_ahead() {
+            return self.count_past::<H>(class, requests, ready);
+        }
+        let size = size_class::size_of_class(class) as u32;
+        let (bytes, before) = (requests.saturating_mul(size), self.sampling.ahead[class]);
+        self.sampling.ahead[class] = before.saturating_sub(bytes);
+        self.count_past::<H>(class, bytes.saturating_sub(before) / size, ready);
+        self.count_ahead::<H>(class, bytes, ready);
+    }
+
+    #[inline]
+    fn count_past<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
+        self.sampling.countdown.left -= i64::from(requests) * size_class::size_of_class(class) as i64;
         if self.sampling.countdown.left < 0 {
             self.end_countdown::<H>(class, requests, ready);
         }
     }
 
+    /// Not before the end of the first countdown, which is no sample: small programs do without.
+    #[inline]
+    pub(crate) fn counts_ahead(&self) -> bool {
+        self.sampling.countdown.bytes > 0
+    }
+
+    /// Counts an empty list's pops, and the request that now gets `ready` objects for it.
+    #[inline]
+    pub(crate) fn count_refill<H: Hooks>(&mut self, class: usize, pops: u32, ready: u32) {
+        if !self.counts_ahead() {
+            return self.count_past::<H>(class, pops + 1, ready);
+        }
+        let bytes = (pops + 1).saturating_mul(size_class::size_of_class(class) as u32);
+        match self.sampling.ahead[class].checked_sub(bytes) {
+            Some(rest) if self.is_enough(class, rest, 0) => self.sampling.ahead[class] = rest,
+            _ => self.count_refill_ahead::<H>(class, pops, ready),
+        }
+    }
+
+    fn count_refill_ahead<H: Hooks>(&mut self, class: usize, pops: u32, ready: u32) {
+        let awaited = self.awaits(class);
+        self.count_down::<H>(class, pops, ready);
+        let is_new = !awaited && self.awaits(class);
+        let size = size_class::size_of_class(class) as u32;
+        match self.sampling.ahead[class].checked_sub(size) {
+            None => self.count_down::<H>(class, 1, ready),
+            Some(ahead) => {
+                self.sampling.ahead[class] = ahead;
+                if is_new {
+                    self.count_refill_awaited(class);
+                }
+            }
+        }
+    }
+
+    /// Of the requests to come that were counted just now, the refill's is the first.
+    #[cold]
+    fn count_refill_awaited(&mut self, class: usize) {
+        let Some(n) = self.find_awaited(class).filter(|n| self.sampling.awaited[*n].bytes_ahead > 0) else { return };
+        self.sampling.awaited[n].left -= 1;
+        if self.sampling.awaited[n].left == 0 {
+            self.sampling.refill = self.end_wait(n).bytes_ahead;
+        }
+    }
+
+    /// As [`ThreadCache::count_refill`] where a turn brings objects, one of which the request pops.
+    pub(crate) fn count_turn<H: Hooks>(&mut self, class: usize, pops: u32, ready: u32) {
+        if !self.counts_ahead() {
+            return self.count_past::<H>(class, pops, ready);
+        }
+        self.count_refill::<H>(class, pops, ready);
+        self.sampling.ahead[class] += size_class::size_of_class(class) as u32;
+    }
+
+    /// Bytes for which the request that refilled a list stands, if it is a sample; else 0.
+    #[inline]
+    pub fn take_refill_sample(&mut self) -> u64 {
+        core::mem::take(&mut self.sampling.refill)
+    }
+
+    /// Counts the pops of a list that is not empty.
+    #[inline]
+    pub(crate) fn count_pops<H: Hooks>(&mut self, class: usize) {
+        match self.take_pops(class) {
+            // Of a program that frees.
+            0 => (),
+            pops => self.count_down::<H>(class, pops, self.len(class).max(0) as u32),
+        }
+    }
+
+    /// Counts requests to come, so that the one that ends the countdown is known before it comes:
+    /// as many as the list may hold, or as there were in `bytes` since the last count.
+    fn count_ahead<H: Hooks>(&mut self, class: usize, bytes: u32, ready: u32) {
+        let (size, before) = (size_class::size_of_class(class) as u32, self.sampling.ahead[class]);
+        if self.is_enough(class, before, bytes) {
+            return;
+        }
+        let most = ready.saturating_mul(MOST_AHEAD_A_FREE_OBJECT * size);
+        let ahead = self.wanted_ahead(class, bytes).min(most).max(before);
+        let more = i64::from(ahead - before);
+        if self.sampling.countdown.left < more {
+            self.await_ahead::<H>(class);
+        } else {
+            self.sampling.countdown.left -= more;
+            self.sampling.ahead[class] = ahead;
+        }
+    }
+
+    #[inline]
+    fn wanted_ahead(&self, class: usize, bytes: u32) -> u32 {
+        let list = self.paces[class].max as u32 * size_class::size_of_class(class) as u32;
+        list.max(bytes).clamp(LEAST_AHEAD, MOST_AHEAD)
+    }
+
+    /// Whether three quarters of the wanted bytes are left ahead.
+    #[inline]
+    fn is_enough(&self, class: usize, ahead: u32, bytes: u32) -> bool {
+        let wanted = self.wanted_ahead(class, bytes);
+        ahead >= wanted - wanted / 4
+    }
+
+    /// The countdown ends in a request to come.
+    #[cold]
+    fn await_ahead<H: Hooks>(&mut self, class: usize) {
+        // A sample that the class awaits already may come later.
+        if self.awaits(class) {
+            return;
+        }
+        let Some(n) = self.sampling.unused() else { return };
+        let size = size_class::size_of_class(class);
+        // Up to the sample's, of which all bytes are counted.
+        let left = (self.sampling.ahead[class] as usize + self.sampling.countdown.left as usize) / size + 1;
+        let more = (left * size) as u32 - self.sampling.ahead[class];
+        self.sampling.countdown.left -= i64::from(more);
+        self.sampling.ahead[class] += more;
+        let ended = H::count_ended(class, self.sampling.countdown, 1);
+        self.sampling.countdown = ended.next;
+        if ended.bytes > 0 {
+            let awaited = Awaited { bytes_ahead: ended.bytes, left: left as u32, class: class as u32, ..Awaited::NONE };
+            self.begin_wait(n, awaited);
+        }
+    }
+
     #[cold]
     fn end_countdown<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
-        // A hardened cache counts a refill's requests apart from those of turns between refills.
-        let among = choice(class, if self.is_hardened() { u32::MAX } else { requests }, ready);
-        let ended = H::count_ended(class, self.sampling.countdown, among);
+        let ended = H::count_ended(class, self.sampling.countdown, choice(class, requests, ready));
         self.sampling.countdown = ended.next;
         if ended.bytes == 0 {
             return;
         }
-        if let Some(n) = self.sampling.find(class) {
+        if let Some(n) = self.find_awaited(class) {
             self.sampling.awaited[n].bytes += ended.bytes;
             return;
         }
-        let unused = self.sampling.awaited.iter().position(|a| a.class == 0);
-        let n = unused.unwrap_or_else(|| {
+        let n = self.sampling.unused().unwrap_or_else(|| {
             // It may await a request that never comes.
             let n = ended.nth as usize % CLASSES_AWAITED;
             self.forgo::<H>(self.sampling.awaited[n].class as usize);
             n
         });
-        let list = List { secret: self.lists[class].secret, ..List::NONE };
-        let awaited = Awaited { list, bytes: ended.bytes, given: 0, left: ended.nth, class: class as u32 };
+        self.begin_wait(n, Awaited { bytes: ended.bytes, left: ended.nth, class: class as u32, ..Awaited::NONE });
+    }
+
+    fn begin_wait(&mut self, n: usize, mut awaited: Awaited) {
+        let class = awaited.class as usize;
+        awaited.list.secret = self.lists[class].secret;
         self.sampling.awaited[n] = awaited;
-        self.sampling.used += 1;
         let at = offset_of!(Self, sampling) + offset_of!(Sampling, awaited) + n * size_of::<Awaited>();
         self.lead(class, at as u16);
     }
 
-    /// Whether some class awaits its sample.
+    /// Whether a class awaits its sample.
     #[inline]
-    pub fn awaits_some(&self) -> bool {
-        self.sampling.used > 0
+    pub fn awaits(&self, class: usize) -> bool {
+        self.sources[class] != self.source_at(class)
     }
 
-    #[cfg(test)]
-    pub fn awaits(&self, class: usize) -> bool {
-        self.sampling.find(class).is_some()
+    #[inline]
+    fn find_awaited(&self, class: usize) -> Option<usize> {
+        if self.awaits(class) { self.sampling.find(class) } else { None }
     }
 
     #[cfg(test)]
     pub fn awaited_head(&self, class: usize) -> *mut u8 {
-        self.sampling.awaited[self.sampling.find(class).unwrap()].list.head
+        self.sampling.awaited[self.find_awaited(class).unwrap()].list.head
     }
 
     /// As if further pops had been counted.
     #[cfg(test)]
     pub fn miscount_awaited(&mut self, class: usize, pops: i32) {
-        let n = self.sampling.find(class).unwrap();
+        let n = self.find_awaited(class).unwrap();
         self.sampling.awaited[n].list.room += pops * POPPED;
     }
 
-    /// Leads a class's requests to its own list again; returns what its sample stands for.
+    /// Leads a class's requests to its own list again.
     #[cold]
-    fn end_wait(&mut self, n: usize) -> u64 {
-        let awaited = &mut self.sampling.awaited[n];
-        let first = core::mem::replace(&mut awaited.list.head, end());
-        let (class, bytes, rest) = (awaited.class as usize, awaited.bytes, awaited.rest());
-        *awaited = Awaited::NONE;
-        self.sampling.used -= 1;
-        if first != end() {
-            self.restore(class, first);
+    fn end_wait(&mut self, n: usize) -> Awaited {
+        let awaited = core::mem::replace(&mut self.sampling.awaited[n], Awaited::NONE);
+        let (class, rest) = (awaited.class as usize, awaited.rest());
+        if awaited.list.head != end() {
+            self.restore(class, awaited.list.head);
             // They count as popped and pushed: the pops may have been counted meanwhile.
             self.source_mut(class).room -= rest as i32 * ONE;
         }
         self.lead(class, self.source_at(class));
-        bytes
+        awaited
     }
 
-    /// Ends the wait for a class's sample, which a later one includes.
+    /// Ends the wait for a class's sample. A later one includes what was counted before; chance
+    /// decides anew about requests to come.
     #[inline]
     pub fn forgo<H: Hooks>(&mut self, class: usize) {
-        if let Some(n) = self.sampling.find(class) {
-            let bytes = self.end_wait(n);
-            H::forgone(class, bytes);
+        let (mut requests, ahead) = (self.take_pops(class), core::mem::take(&mut self.sampling.ahead[class]));
+        if let Some(n) = self.find_awaited(class) {
+            let awaited = self.end_wait(n);
+            // Objects of its list count as popped.
+            requests = requests.saturating_sub(awaited.rest());
+            H::forgone(class, awaited.bytes);
         }
+        let bytes = requests.saturating_mul(size_class::size_of_class(class) as u32);
+        self.sampling.countdown.left -= i64::from(bytes.saturating_sub(ahead));
     }
 
     /// Counts a slow request of a class, and tells its kind.
@@ -233,7 +386,7 @@ impl ThreadCache {
     #[inline]
     pub unsafe fn slow<H: Hooks>(this: *mut Self, class: usize) -> Slow {
         // SAFETY: by the contract.
-        match unsafe { (*this).sampling.find(class) } {
+        match unsafe { (*this).find_awaited(class) } {
             None => Slow::Usual,
             // SAFETY: as above.
             Some(n) => unsafe { Self::slow_awaited::<H>(this, n) },
@@ -249,19 +402,23 @@ impl ThreadCache {
         cache.expect_used_up::<H>(n);
         let awaited = &mut cache.sampling.awaited[n];
         awaited.left = awaited.left.saturating_sub(1);
-        if awaited.left == 0 {
-            return Slow::Sample(cache.end_wait(n));
-        }
         let class = awaited.class as usize;
-        let at = cache.source_at(class).into();
+        let is_sample = awaited.left == 0;
+        let of_sample = if is_sample { cache.end_wait(n) } else { Awaited::NONE };
         // SAFETY: as above.
-        let object = unsafe { Self::pop_at(this, at) };
+        let object = unsafe { Self::pop_own(this, class) };
         if object.is_null() {
-            // Its refill leads on.
-            return Slow::Usual;
+            // Its refill counts on, and leads on.
+        } else if !is_sample {
+            cache.lead_on::<H>(class);
+        } else {
+            cache.count_pops::<H>(class);
         }
-        cache.lead_on::<H>(class);
-        Slow::Served(object)
+        match of_sample.bytes + of_sample.bytes_ahead {
+            0 if object.is_null() => Slow::Usual,
+            0 => Slow::Served(object),
+            bytes => Slow::Sample(object, bytes),
+        }
     }
 
     /// T5: the list is empty after as many pops as it had objects.
@@ -284,14 +441,47 @@ impl ThreadCache {
     /// list has them.
     #[inline]
     pub(crate) fn lead_on<H: Hooks>(&mut self, class: usize) {
-        if self.awaits_some() {
+        if self.awaits(class) {
             self.lead_on_awaited::<H>(class);
         }
     }
 
+    /// Puts a chain into the list for requests; if the class awaits its sample, into the list that
+    /// leads there, without a walk.
+    pub(crate) fn fill_on<H: Hooks>(&mut self, class: usize, chain: Chain) {
+        if self.awaits(class) {
+            self.fill_on_awaited::<H>(class, chain);
+        } else {
+            self.fill(class, chain);
+        }
+    }
+
+    #[cold]
+    fn fill_on_awaited<H: Hooks>(&mut self, class: usize, chain: Chain) {
+        let n = self.find_awaited(class).filter(|n| {
+            let awaited = &self.sampling.awaited[*n];
+            awaited.given == 0 && chain.len() < awaited.left && !chain.is_empty()
+        });
+        let Some(n) = n.filter(|_| self.is_empty(class) && !H::handlers_allocate()) else {
+            self.fill(class, chain);
+            return self.lead_on_awaited::<H>(class);
+        };
+        self.give_awaited(n, chain);
+    }
+
+    /// They count as popped.
+    fn give_awaited(&mut self, n: usize, chain: Chain) {
+        let (head, len) = chain.into_raw();
+        let awaited = &mut self.sampling.awaited[n];
+        (awaited.given, awaited.left) = (len, awaited.left - len);
+        awaited.list.head = head;
+        let class = awaited.class as usize;
+        self.source_mut(class).room -= len as i32 * WEAR;
+    }
+
     #[cold]
     fn lead_on_awaited<H: Hooks>(&mut self, class: usize) {
-        let Some(n) = self.sampling.find(class) else { return };
+        let Some(n) = self.find_awaited(class) else { return };
         let Awaited { given, left, .. } = self.sampling.awaited[n];
         if given > 0 || H::handlers_allocate() {
             return;
@@ -300,12 +490,7 @@ impl ThreadCache {
         if chain.is_empty() {
             return;
         }
-        let (head, len) = chain.into_raw();
-        // They count as popped.
-        self.source_mut(class).room -= len as i32 * WEAR;
-        let awaited = &mut self.sampling.awaited[n];
-        (awaited.given, awaited.left) = (len, left - len);
-        awaited.list.head = head;
+        self.give_awaited(n, chain);
     }
 
     /// Leads a class's requests to a list.

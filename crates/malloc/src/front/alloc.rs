@@ -49,18 +49,17 @@ pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) 
         return buffer;
     }
     match sampling::slow(class, size, family) {
-        Slow::Usual => malloc_class(class, size, align, family),
+        Slow::Usual => malloc_class(class, size, align, family, 0),
         Slow::Served(object) => object,
-        Slow::Sample(bytes) => match malloc_class(class, size, align, family) {
-            object if object.is_null() => object,
-            object => sampling::sample_small(object, class, size, bytes),
-        },
+        Slow::Sample(object, bytes) if object.is_null() => malloc_class(class, size, align, family, bytes),
+        Slow::Sample(object, bytes) => sampling::sample_small(object, class, size, bytes),
     }
 }
 
+/// `bytes`: what the request stands for as a sample.
 #[cold]
 #[inline(never)]
-fn malloc_class(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
+fn malloc_class(class: usize, size: usize, align: usize, family: u8, bytes: u64) -> *mut u8 {
     let saved = errno();
     let server = server();
     let is_first = matches!(server, Server::NewCache);
@@ -93,13 +92,15 @@ fn malloc_class(class: usize, size: usize, align: usize, family: u8) -> *mut u8 
         None if set_up() => nested::within(|| HEAP.take_one(class)),
         None => null_mut(),
     };
-    let object = match object {
-        object if object.is_null() => {
-            count_failure(class);
-            object
-        }
-        object if is_first => sampling::begin_thread(object, class, size, family),
-        object => object,
+    // SAFETY: this thread's cache.
+    let bytes = bytes + cache.map_or(0, |cache| unsafe { (*cache).take_refill_sample() });
+    let object = if object.is_null() {
+        count_failure(class);
+        object
+    } else if bytes > 0 || is_first {
+        sampling::begin(object, class, size, family, bytes)
+    } else {
+        object
     };
     govern::run_chores();
     with_errno(object, saved)
