@@ -34,7 +34,7 @@ fn the_request_that_ends_the_countdown_is_the_sample() {
     }
 }
 
-/// The samples' share of the bytes, of brief objects and of those that stay. In each phase the brief
+/// The samples' share of the bytes, of brief objects and of those that stay. In each phase brief
 /// ones come first, and end together. After `ends` phases the cache is flushed.
 fn seen<H: Hooks>(w: &World<H>, [brief, stays, ends]: [usize; 3]) -> [f64; 2] {
     let class = size_class::class_of(SIZE);
