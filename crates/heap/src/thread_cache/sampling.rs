@@ -53,6 +53,7 @@ const MOST_A_FREE_OBJECT: u32 = 16;
 /// Bytes of requests that are counted ahead: most requests of short threads. With more, a program
 /// of 25 classes would await more than [`CLASSES_AWAITED`].
 const LEAST_AHEAD: u32 = 8 << 10;
+const LEAST_REQUESTS_AHEAD: u32 = 8;
 const MOST_AHEAD: u32 = MAX_BYTES as u32;
 /// Most requests ahead for each object that the list has.
 const MOST_AHEAD_A_FREE_OBJECT: u32 = 64;
@@ -158,21 +159,21 @@ impl ThreadCache {
     /// ended, the class awaits its sample.
     #[inline]
     pub(crate) fn count_down<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
+        let bytes = requests.saturating_mul(size_class::size_of_class(class) as u32);
         if !self.counts_ahead() {
-            return self.count_past::<H>(class, requests, ready);
+            return self.count_past::<H>(class, bytes, ready);
         }
-        let size = size_class::size_of_class(class) as u32;
-        let (bytes, before) = (requests.saturating_mul(size), self.sampling.ahead[class]);
+        let before = self.sampling.ahead[class];
         self.sampling.ahead[class] = before.saturating_sub(bytes);
-        self.count_past::<H>(class, bytes.saturating_sub(before) / size, ready);
+        self.count_past::<H>(class, bytes.saturating_sub(before), ready);
         self.count_ahead::<H>(class, bytes, ready);
     }
 
     #[inline]
-    fn count_past<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
-        self.sampling.countdown.left -= i64::from(requests) * size_class::size_of_class(class) as i64;
+    fn count_past<H: Hooks>(&mut self, class: usize, bytes: u32, ready: u32) {
+        self.sampling.countdown.left -= i64::from(bytes);
         if self.sampling.countdown.left < 0 {
-            self.end_countdown::<H>(class, requests, ready);
+            self.end_countdown::<H>(class, bytes, ready);
         }
     }
 
@@ -185,10 +186,10 @@ impl ThreadCache {
     /// Counts an empty list's pops, and the request that now gets `ready` objects for it.
     #[inline]
     pub(crate) fn count_refill<H: Hooks>(&mut self, class: usize, pops: u32, ready: u32) {
-        if !self.counts_ahead() {
-            return self.count_past::<H>(class, pops + 1, ready);
-        }
         let bytes = (pops + 1).saturating_mul(size_class::size_of_class(class) as u32);
+        if !self.counts_ahead() {
+            return self.count_past::<H>(class, bytes, ready);
+        }
         match self.sampling.ahead[class].checked_sub(bytes) {
             Some(rest) if self.is_enough(class, rest, 0) => self.sampling.ahead[class] = rest,
             _ => self.count_refill_ahead::<H>(class, pops, ready),
@@ -205,7 +206,7 @@ impl ThreadCache {
             Some(ahead) => {
                 self.sampling.ahead[class] = ahead;
                 if is_new {
-                    self.count_refill_awaited(class);
+                    self.count_refill_awaited::<H>(class, ready);
                 }
             }
         }
@@ -213,21 +214,23 @@ impl ThreadCache {
 
     /// Of the requests to come that were counted just now, the refill's is the first.
     #[cold]
-    fn count_refill_awaited(&mut self, class: usize) {
+    fn count_refill_awaited<H: Hooks>(&mut self, class: usize, ready: u32) {
         let Some(n) = self.find_awaited(class).filter(|n| self.sampling.awaited[*n].bytes_ahead > 0) else { return };
         self.sampling.awaited[n].left -= 1;
         if self.sampling.awaited[n].left == 0 {
             self.sampling.refill = self.end_wait(n).bytes_ahead;
+            self.count_ahead::<H>(class, 0, ready);
         }
     }
 
     /// As [`ThreadCache::count_refill`] where a turn brings objects, one of which the request pops.
     pub(crate) fn count_turn<H: Hooks>(&mut self, class: usize, pops: u32, ready: u32) {
+        let size = size_class::size_of_class(class) as u32;
         if !self.counts_ahead() {
-            return self.count_past::<H>(class, pops, ready);
+            return self.count_past::<H>(class, pops.saturating_mul(size), ready);
         }
         self.count_refill::<H>(class, pops, ready);
-        self.sampling.ahead[class] += size_class::size_of_class(class) as u32;
+        self.sampling.ahead[class] += size;
     }
 
     /// Bytes for which the request that refilled a list stands, if it is a sample; else 0.
@@ -266,8 +269,9 @@ impl ThreadCache {
 
     #[inline]
     fn wanted_ahead(&self, class: usize, bytes: u32) -> u32 {
-        let list = self.paces[class].max as u32 * size_class::size_of_class(class) as u32;
-        list.max(bytes).clamp(LEAST_AHEAD, MOST_AHEAD)
+        let size = size_class::size_of_class(class) as u32;
+        let requests = LEAST_REQUESTS_AHEAD.max(self.paces[class].max as u32);
+        (requests * size).max(bytes).clamp(LEAST_AHEAD, MOST_AHEAD)
     }
 
     /// Whether three quarters of the wanted bytes are left ahead.
@@ -300,7 +304,8 @@ impl ThreadCache {
     }
 
     #[cold]
-    fn end_countdown<H: Hooks>(&mut self, class: usize, requests: u32, ready: u32) {
+    fn end_countdown<H: Hooks>(&mut self, class: usize, bytes: u32, ready: u32) {
+        let requests = bytes / size_class::size_of_class(class) as u32;
         let ended = H::count_ended(class, self.sampling.countdown, choice(class, requests, ready));
         self.sampling.countdown = ended.next;
         if ended.bytes == 0 {

@@ -36,9 +36,9 @@ fn the_request_that_ends_the_countdown_is_the_sample() {
 
 /// The samples' share of the bytes, of brief objects and of those that stay. In each phase brief
 /// ones come first, and end together. After `ends` phases the cache is flushed.
-fn seen<H: Hooks>(w: &World<H>, [brief, stays, ends]: [usize; 3]) -> [f64; 2] {
-    let class = size_class::class_of(SIZE);
-    let phases = 200_000 / (brief + stays);
+fn seen<H: Hooks>(w: &World<H>, [size, brief, stays, ends]: [usize; 4]) -> [f64; 2] {
+    let class = size_class::class_of(size);
+    let phases = 200_000 * SIZE / size / (brief + stays);
     let mut sums = [0; 2];
     let mut kept = Vec::new();
     w.cache().set_countdown(set_gaps(8 << 10, brief as u64));
@@ -61,23 +61,30 @@ fn seen<H: Hooks>(w: &World<H>, [brief, stays, ends]: [usize; 3]) -> [f64; 2] {
     }
     w.give_all(kept);
     w.empty();
-    [(sums[0], brief), (sums[1], stays)].map(|(sum, n)| sum as f64 / (phases * n * SIZE) as f64)
+    [(sums[0], brief), (sums[1], stays)]
+        .map(|(sum, n)| sum as f64 / (phases * n * size_class::size_of_class(class)) as f64)
 }
 
 #[test]
 fn what_stays_is_seen_at_its_size_whatever_the_pattern() {
     const NEVER: usize = usize::MAX;
     for pattern in [
-        [1, 1, NEVER],
-        [30, 10, NEVER],
-        [300, 100, NEVER],
-        [1000, 300, NEVER],
-        [3000, 1000, NEVER],
-        [20_000, 5000, NEVER],
-        [1, 1, 3],
-        [8, 2, 2],
-        [40, 10, 1],
-        [300, 100, 2],
+        [SIZE, 1, 1, NEVER],
+        [SIZE, 30, 10, NEVER],
+        [SIZE, 300, 100, NEVER],
+        [SIZE, 1000, 300, NEVER],
+        [SIZE, 3000, 1000, NEVER],
+        [SIZE, 20_000, 5000, NEVER],
+        [SIZE, 1, 1, 3],
+        [SIZE, 8, 2, 2],
+        [SIZE, 40, 10, 1],
+        [SIZE, 300, 100, 2],
+        [16, 500, 100, NEVER],
+        [400, 100, 30, NEVER],
+        [2000, 10, 3, NEVER],
+        [5000, 3, 1, 2],
+        [30_000, 2, 1, NEVER],
+        [100_000, 1, 1, NEVER],
     ] {
         for (seen, kind) in [(seen(&watched(16), pattern), "plain"), (seen(&hardened_watched(16), pattern), "hardened")]
         {
