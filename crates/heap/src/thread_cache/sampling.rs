@@ -38,8 +38,9 @@ use core::ptr::null_mut;
 use craton_base::{PAGE_SHIFT, PAGE_SIZE};
 use craton_slab::{Chain, end};
 
-/// Classes that await their samples at once.
-const CLASSES_AWAITED: usize = 8;
+/// Classes that await their samples at once. With fewer than a program has, 8 in a program with 40,
+/// those without room would be counted when they are past.
+const CLASSES_AWAITED: usize = 44;
 
 /// Most requests up to a sample for past ones: of fixed patterns that are longer, it may see some
 /// requests more often than others.
@@ -84,6 +85,8 @@ pub(super) struct Sampling {
     /// Bytes for which the last refill's own request stands, if it is a sample; else 0.
     refill: u64,
     awaited: [Awaited; CLASSES_AWAITED],
+    /// Of these, in use.
+    used: usize,
     /// By class: bytes of requests to come that the countdown has counted.
     ahead: [u32; MARKS],
 }
@@ -124,16 +127,9 @@ impl Sampling {
         countdown: Countdown { left: i64::MAX, bytes: 0 },
         refill: 0,
         awaited: [const { Awaited::NONE }; CLASSES_AWAITED],
+        used: 0,
         ahead: [0; MARKS],
     };
-
-    fn find(&self, class: usize) -> Option<usize> {
-        self.awaited.iter().position(|a| a.class as usize == class)
-    }
-
-    fn unused(&self) -> Option<usize> {
-        self.awaited.iter().position(|a| a.class == 0)
-    }
 
     /// Bytes of free objects.
     pub(super) fn bytes(&self) -> usize {
@@ -151,6 +147,8 @@ fn choice(class: usize, requests: u32, ready: u32) -> u32 {
 }
 
 impl ThreadCache {
+    const AWAITED_AT: usize = offset_of!(Self, sampling) + offset_of!(Sampling, awaited);
+
     pub fn set_countdown(&mut self, countdown: Countdown) {
         self.sampling.countdown = countdown;
     }
@@ -245,7 +243,7 @@ impl ThreadCache {
         match self.take_pops(class) {
             // Of a program that frees.
             0 => (),
-            pops => self.count_down::<H>(class, pops, self.len(class).max(0) as u32),
+            pops => self.count_down::<H>(class, pops, self.len(class).max(1) as u32),
         }
     }
 
@@ -253,7 +251,9 @@ impl ThreadCache {
     /// as many as the list may hold, or as there were in `bytes` since the last count.
     fn count_ahead<H: Hooks>(&mut self, class: usize, bytes: u32, ready: u32) {
         let (size, before) = (size_class::size_of_class(class) as u32, self.sampling.ahead[class]);
-        if self.is_enough(class, before, bytes) {
+        // Else requests without a sample would be counted, and those with one not.
+        let may_await = !self.awaits(class) && self.sampling.used < CLASSES_AWAITED;
+        if !may_await || self.is_enough(class, before, bytes) {
             return;
         }
         let most = ready.saturating_mul(MOST_AHEAD_A_FREE_OBJECT * size);
@@ -284,11 +284,6 @@ impl ThreadCache {
     /// The countdown ends in a request to come.
     #[cold]
     fn await_ahead<H: Hooks>(&mut self, class: usize) {
-        // A sample that the class awaits already may come later.
-        if self.awaits(class) {
-            return;
-        }
-        let Some(n) = self.sampling.unused() else { return };
         let size = size_class::size_of_class(class);
         // Up to the sample's, of which all bytes are counted.
         let left = (self.sampling.ahead[class] as usize + self.sampling.countdown.left as usize) / size + 1;
@@ -299,7 +294,7 @@ impl ThreadCache {
         self.sampling.countdown = ended.next;
         if ended.bytes > 0 {
             let awaited = Awaited { bytes_ahead: ended.bytes, left: left as u32, class: class as u32, ..Awaited::NONE };
-            self.begin_wait(n, awaited);
+            self.begin_wait(awaited);
         }
     }
 
@@ -315,21 +310,22 @@ impl ThreadCache {
             self.sampling.awaited[n].bytes += ended.bytes;
             return;
         }
-        let n = self.sampling.unused().unwrap_or_else(|| {
+        if self.sampling.used == CLASSES_AWAITED {
             // It may await a request that never comes.
             let n = ended.nth as usize % CLASSES_AWAITED;
             self.forgo::<H>(self.sampling.awaited[n].class as usize);
-            n
-        });
-        self.begin_wait(n, Awaited { bytes: ended.bytes, left: ended.nth, class: class as u32, ..Awaited::NONE });
+        }
+        self.begin_wait(Awaited { bytes: ended.bytes, left: ended.nth, class: class as u32, ..Awaited::NONE });
     }
 
-    fn begin_wait(&mut self, n: usize, mut awaited: Awaited) {
+    /// There is room for it.
+    fn begin_wait(&mut self, mut awaited: Awaited) {
+        let Some(n) = self.sampling.awaited.iter().position(|a| a.class == 0) else { return };
         let class = awaited.class as usize;
         awaited.list.secret = self.lists[class].secret;
         self.sampling.awaited[n] = awaited;
-        let at = offset_of!(Self, sampling) + offset_of!(Sampling, awaited) + n * size_of::<Awaited>();
-        self.lead(class, at as u16);
+        self.sampling.used += 1;
+        self.lead(class, (Self::AWAITED_AT + n * size_of::<Awaited>()) as u16);
     }
 
     /// Whether a class awaits its sample.
@@ -340,7 +336,7 @@ impl ThreadCache {
 
     #[inline]
     fn find_awaited(&self, class: usize) -> Option<usize> {
-        if self.awaits(class) { self.sampling.find(class) } else { None }
+        self.awaits(class).then(|| (self.sources[class] as usize - Self::AWAITED_AT) / size_of::<Awaited>())
     }
 
     #[cfg(test)]
@@ -360,6 +356,7 @@ impl ThreadCache {
     fn end_wait(&mut self, n: usize) -> Awaited {
         let awaited = core::mem::replace(&mut self.sampling.awaited[n], Awaited::NONE);
         let (class, rest) = (awaited.class as usize, awaited.rest());
+        self.sampling.used -= 1;
         if awaited.list.head != end() {
             self.restore(class, awaited.list.head);
             // They count as popped and pushed: the pops may have been counted meanwhile.
