@@ -123,7 +123,7 @@ pub(crate) fn sample_small(mut object: *mut u8, class: usize, size: usize, bytes
         }
         if !HEAP.begin_sample(object) {
             PROFILE.add_pending(class, if cache.is_some() { bytes } else { 0 });
-        } else if !record(object, size, bytes, began_ns) {
+        } else if !record(object, size, size_of_class(class), bytes, began_ns) {
             HEAP.end_sample(object);
         }
     });
@@ -146,21 +146,23 @@ fn sample_large(object: *mut u8, size: usize, ended: Points) {
         return;
     }
     let saved = process::errno();
-    nested::within(|| _ = record(object, size, ended.weight(size), precise_ns()));
+    nested::within(|| _ = record(object, size, size, ended.weight(size), precise_ns()));
     process::set_errno(saved);
 }
 
-/// `bytes`: what the sample stands for. `began_ns`: its time counts from then. `false`: it was
-/// dropped.
+/// `bytes`: what the sample stands for, in objects of `counted` bytes. `began_ns`: its time counts
+/// from then. `false`: it was dropped.
 #[inline(never)]
-fn record(object: *mut u8, size: usize, bytes: u64, began_ns: u64) -> bool {
+fn record(object: *mut u8, size: usize, counted: usize, bytes: u64, began_ns: u64) -> bool {
     // A static program allocates before the C library can unwind.
     if !SEGMENT.has_started() || bytes == 0 {
         return false;
     }
     let mut frames = [0; DEPTH];
     let depth = unwind::capture_outside(&mut frames);
-    let objects = (bytes / size.max(1) as u64).max(1);
+    // The fraction of an object by chance.
+    let counted = counted.max(1) as u64;
+    let objects = (bytes + PROFILE.pace.random() % counted) / counted;
     let sample = Sample { address: object as usize, size, bytes, objects, at_ns: began_ns, site: 0 };
     let live = PROFILE.tables.add(sample, &frames[..depth], PROFILE.pace.interval().unwrap_or(0));
     probe::sample_alloc(object as usize, size, bytes as usize);
