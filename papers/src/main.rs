@@ -64,7 +64,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
             ))
         })?;
     }
-    signals::catch(signals::stop);
+    signals::catch(&signals::ENDING, signals::stop);
     let stream = Output::beside(json.as_ref());
     let print = |text: &str| stream.write(text).map_err(|e| Failure::Failed(format!("cannot print the table: {e}")));
 

@@ -37,7 +37,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::Usage("--json and --html name the same file; give one of them another".to_owned()));
     }
-    signals::catch(signals::stop);
+    signals::catch(&signals::ENDING, signals::stop);
 
     let server = server(args);
     let workload = workload(&args.command);

@@ -31,7 +31,7 @@ pub fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
     };
     let server = Server::bind(options)?;
     let address = server.address();
-    signals::catch(signals::stop);
+    signals::catch(&signals::ENDING, signals::stop);
     if is_public {
         say(&format!("craton: everybody who reaches {address} can read the heaps' figures and functions\n"));
     }

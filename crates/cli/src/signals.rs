@@ -1,5 +1,5 @@
-//! Handlers for the signals by which people and scripts end a program. Ignored signals, as under
-//! `nohup`, stay so; started programs get the default for others, since `exec` drops handlers.
+//! Handlers for the signals by which people and scripts end or ask a program. Ignored signals, as
+//! under `nohup`, stay so; started programs get the default for others: `exec` drops handlers.
 //!
 //! **Unsafe.** Installs handlers, which std cannot.
 
@@ -31,9 +31,12 @@ pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
 pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Async-signal-safe.
-pub fn catch(handler: Handler) {
-    for signal in ENDING {
+/// By which servers reopen their logs, print what they do, or wind down.
+pub const ASKING: [i32; 5] = [libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM, libc::SIGWINCH];
+
+/// The handler must be async-signal-safe.
+pub fn catch(signals: &[i32], handler: Handler) {
+    for signal in signals.iter().copied() {
         // SAFETY: zeros are a valid sigaction; the signature is SA_SIGINFO's.
         unsafe {
             let mut action: libc::sigaction = zeroed();

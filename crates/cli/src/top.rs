@@ -31,7 +31,7 @@ pub fn top(args: &args::Top) -> Result<ExitCode, Failure> {
         let text: String = screen::once(&sample).iter().map(|line| format!("{}\n", line.trim_end())).collect();
         return print(&text);
     }
-    signals::catch(signals::stop);
+    signals::catch(&signals::ENDING, signals::stop);
     let terminal = Terminal::open().map_err(|e| format!("cannot set up the terminal: {e}; use --once"))?;
     let (mut before, mut paused): (Option<Sample>, bool) = (None, false);
     let mut next = Instant::now() + args.every;

@@ -243,7 +243,16 @@ fn a_program_of_another_users_rights_is_named_and_the_dynamic_linker_is_not() {
 #[test]
 fn signals_are_sent_on_to_the_program() {
     use std::io::{BufRead, BufReader};
-    for (signal, name) in [(2, "INT"), (15, "TERM"), (1, "HUP")] {
+    for (signal, name) in [
+        (libc::SIGINT, "INT"),
+        (libc::SIGTERM, "TERM"),
+        (libc::SIGHUP, "HUP"),
+        (libc::SIGQUIT, "QUIT"),
+        (libc::SIGUSR1, "USR1"),
+        (libc::SIGUSR2, "USR2"),
+        (libc::SIGALRM, "ALRM"),
+        (libc::SIGWINCH, "WINCH"),
+    ] {
         let script = format!("trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.02; done");
         let mut child = with_default_signals(&mut craton(["run", "--stats", "--", "sh", "-c", &script]))
             .stdout(Stdio::piped())

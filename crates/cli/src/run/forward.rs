@@ -1,5 +1,5 @@
-//! Forwards [`signals::ENDING`] to the program, but not the terminal's Ctrl-C, which the whole
-//! foreground group gets.
+//! Forwards [`signals::ENDING`] and [`signals::ASKING`] to the program, but not the terminal's, as
+//! of Ctrl-C, which the whole foreground group gets.
 //!
 //! **Unsafe.** Reads the kernel's description of a signal.
 
@@ -15,7 +15,8 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
 pub fn start() {
-    signals::catch(handle);
+    signals::catch(&signals::ENDING, handle);
+    signals::catch(&signals::ASKING, handle);
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {

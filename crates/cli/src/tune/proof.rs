@@ -44,7 +44,7 @@ fn ours(name: &str, options: &str) -> Result<Allocator, Failure> {
 /// # Errors
 /// The library is not there.
 pub fn runs(command: &[OsString], settings: &[(&str, &str)], rounds: usize, step: &str) -> Result<Vec<Run>, Failure> {
-    signals::catch(signals::stop);
+    signals::catch(&signals::ENDING, signals::stop);
     let line = Line::start();
     let plan = Plan {
         command: command.to_vec(),

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 /// A shell ignores some signals for a background job, and tests inherit that.
 pub fn with_default_signals(command: &mut Command) -> &mut Command {
     let reset = || {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2] {
             // SAFETY: allowed between fork and exec.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
