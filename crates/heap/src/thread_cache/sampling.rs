@@ -10,9 +10,9 @@
 //! exactly as many requests as it had objects, and none of them is slow.
 //!
 //! Requests beyond these, as of a program that pops and pushes for ever, are counted when they are
-//! past. If the countdown has ended among these, the class awaits one of as
-//! many that follow, by chance: else a program that allocates two objects and frees the first would
-//! always have the first as its sample.
+//! past. If the countdown has ended among these, the class awaits one of as many that follow, by
+//! chance: else a program that allocates two objects and frees the first would always have the
+//! first as its sample.
 //!
 //! Requests that were counted ahead and do not come, since the thread ends, have no sample: chance
 //! decides anew about others instead. A sample for requests of the past stays due.
@@ -38,8 +38,8 @@ use core::ptr::null_mut;
 use craton_base::{PAGE_SHIFT, PAGE_SIZE};
 use craton_slab::{Chain, end};
 
-/// Classes that await their samples at once. With fewer than a program has, 8 in a program with 40,
-/// those without room would be counted when they are past.
+/// Classes that await their samples at once. Of those without room, requests are counted when they
+/// are past: with 8, a program of 40 classes saw objects that stay at .7 to 1.1 of their size.
 const CLASSES_AWAITED: usize = 44;
 
 /// Most requests up to a sample for past ones: of fixed patterns that are longer, it may see some
@@ -51,8 +51,7 @@ const MOST_BYTES: usize = 256 << 10;
 const LEAST: u32 = 32;
 /// The same for each object that the list has: refilling it is most of the cost.
 const MOST_A_FREE_OBJECT: u32 = 16;
-/// Bytes of requests that are counted ahead: most requests of short threads. With more, a program
-/// of 25 classes would await more than [`CLASSES_AWAITED`].
+/// Bytes of requests that are counted ahead: most requests of short threads.
 const LEAST_AHEAD: u32 = 8 << 10;
 const LEAST_REQUESTS_AHEAD: u32 = 8;
 const MOST_AHEAD: u32 = MAX_BYTES as u32;
@@ -270,7 +269,7 @@ impl ThreadCache {
     #[inline]
     fn wanted_ahead(&self, class: usize, bytes: u32) -> u32 {
         let size = size_class::size_of_class(class) as u32;
-        let requests = LEAST_REQUESTS_AHEAD.max(self.paces[class].max as u32);
+        let requests = LEAST_REQUESTS_AHEAD.max(self.paces[class].max.max(0) as u32);
         (requests * size).max(bytes).clamp(LEAST_AHEAD, MOST_AHEAD)
     }
 
