@@ -8,8 +8,9 @@
 //! **Failure.** A wrong request gets an answer with a sentence. A connection that fails ends.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -156,7 +157,7 @@ fn connection(mut stream: TcpStream, handler: &impl Handle, is_full: bool) -> io
         }
         stream.set_read_timeout(Some(left))?;
         let mut part = [0; 4096];
-        match read(&mut stream, &mut part)? {
+        match read(&stream, &mut part)? {
             0 => return Ok(()),
             n => {
                 if bytes.is_empty() {
@@ -176,7 +177,7 @@ fn refuse(mut stream: TcpStream, status: u16, why: &str) -> io::Result<()> {
     stream.set_read_timeout(Some(REST))?;
     let mut part = [0; 4096];
     for _ in 0..HEAD / part.len() * 4 {
-        if read(&mut stream, &mut part)? == 0 {
+        if read(&stream, &mut part)? == 0 {
             break;
         }
     }
@@ -184,13 +185,8 @@ fn refuse(mut stream: TcpStream, status: u16, why: &str) -> io::Result<()> {
 }
 
 /// A process that was stopped and goes on finds a read with a time limit interrupted (signal(7)).
-fn read(stream: &mut TcpStream, part: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(part) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
+fn read(stream: &TcpStream, part: &mut [u8]) -> io::Result<usize> {
+    Ok(retry_on_intr(|| rustix::io::read(stream, &mut *part))?)
 }
 
 fn parse(bytes: &[u8]) -> Head {

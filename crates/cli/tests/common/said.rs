@@ -1,12 +1,13 @@
 //! Also for the tests of `papers/`, which include this file.
 
+use craton_cli::signals::{ASKING, ENDING};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output};
 
 /// A shell ignores some signals for a background job, and tests inherit that.
 pub fn with_default_signals(command: &mut Command) -> &mut Command {
     let reset = || {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2] {
+        for signal in ENDING.into_iter().chain(ASKING) {
             // SAFETY: allowed between fork and exec.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
